@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyptx.check import check
 from pyptx.diagnostics import Severity
 from pyptx.parser import parse
+from tests.messages import assert_listed
 
 HEADER = """\
 .version {version}
@@ -35,8 +36,6 @@ def report(body: str, target: str = "sm_90a", version: str = "8.6") -> list[str]
     """Return `CODE line` of every error and warning, with lines counted from the body's first as 1. Findings about
     writes and reads of registers are omitted: these cases test other rules."""
     text = HEADER.format(target=target, version=version) + body + "\n    ret;\n}\n"
-    return [
-        f"{d.code} {d.line - BODY_LINE + 1}"
-        for d in check(parse(text))
-        if d.severity is not Severity.NOTE and d.code not in ("PTX0501", "PTX0502")
-    ]
+    findings = [d for d in check(parse(text)) if d.code not in ("PTX0501", "PTX0502")]
+    assert_listed(findings)
+    return [f"{d.code} {d.line - BODY_LINE + 1}" for d in findings if d.severity is not Severity.NOTE]

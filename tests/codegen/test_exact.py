@@ -13,6 +13,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.ptx.transcript import ExactModule
 from pyptx.toolchain import sass
 from pyptx.types import b8, b32, b64, f32, f64, pred, s32, s64, u32, u64
+from tests.messages import raises
 
 
 def body(write: Callable[[], object], **style: object) -> str:
@@ -128,7 +129,7 @@ def test_a_typed_view_needs_a_declared_register() -> None:
             ptx.inst.mov.b64(r[0], reg.use("%rd289", s64) >> 1)
         reg.use("%rd290", s64)
 
-    with pytest.raises(PtxError, match="no register `%rd290` is declared"):
+    with raises(PtxError, match="no register `%rd290` is declared"):
         body(write)
 
 
@@ -192,7 +193,7 @@ def test_else_follows_its_if_directly() -> None:
         with ptx.else_(label="B"):
             pass
 
-    with pytest.raises(PtxError, match="must directly follow"):
+    with raises(PtxError, match="must directly follow"):
         body(write)
 
 
@@ -322,7 +323,7 @@ def test_a_module_holds_everything_in_order() -> None:
     ],
 )
 def test_the_text_of_a_section_is_one_section(text: str, message: str) -> None:
-    with pytest.raises(PtxError) as error:
+    with raises(PtxError) as error:
         ptx.module("8.7", "sm_90a").section_text(text)
     assert [finding.code for finding in error.value.diagnostics] == ["PTX0819"]
     assert message in error.value.diagnostics[0].message
@@ -360,7 +361,7 @@ def test_what_ptxas_refuses_is_at_its_python_line() -> None:
 
     source = Path(__file__).read_text().split("\n")
     for assemble_kernel in (k.cubin, module.cubin, other.owner.cubin):
-        with pytest.raises(PtxError) as error:
+        with raises(PtxError) as error:
             assemble_kernel()
         origin = error.value.diagnostics[0].origin
         assert origin is not None
@@ -376,7 +377,7 @@ def test_what_ptxas_refuses_is_at_its_python_line() -> None:
      lambda: ptx.layout(cast(Any, 1)), lambda: ptx.inst.ret(pred=3)],
 )  # fmt: skip
 def test_mistakes_are_refused_at_the_users_line(wrong: Callable[[], object]) -> None:
-    with pytest.raises(PtxError) as error:
+    with raises(PtxError) as error:
         body(wrong)
     assert str(error.value.diagnostics[0].origin).startswith(__file__)
 
@@ -450,7 +451,7 @@ EXACT: list[tuple[Callable[[], Any], str, str, str | None]] = [
 
 @pytest.mark.parametrize(("wrong", "rule", "message", "help"), EXACT, ids=[message for *_, message, _ in EXACT])
 def test_a_refusal_states_exactly(wrong: Callable[[], Any], rule: str, message: str, help: str | None) -> None:
-    with pytest.raises(PtxError) as error:
+    with raises(PtxError) as error:
         body(wrong)
     (found,) = error.value.diagnostics
     assert (found.code, found.message, found.help) == (rule, message, help)
@@ -465,7 +466,7 @@ def test_a_register_of_another_kernel_is_refused() -> None:
         kept.append(reg.scalar(u32))
 
     other.ptx()
-    with pytest.raises(PtxError, match=r"PTX0802\]: `%r0` belongs to the kernel `other`, not this one"):
+    with raises(PtxError, match=r"PTX0802\]: `%r0` belongs to the kernel `other`, not this one"):
         body(lambda: ptx.inst.mov.u32("%r1", kept[0]))
 
 
@@ -473,7 +474,7 @@ def test_a_section_is_in_no_section() -> None:
     module = new_module()
     message = "a section is only allowed at module level, a section can only contain labels and data"
     for wrong in (lambda: module.section(".b").__enter__(), lambda: module.section_text(".section .b {}")):
-        with pytest.raises(PtxError) as error, module.section(".a"):
+        with raises(PtxError) as error, module.section(".a"):
             wrong()
         (found,) = error.value.diagnostics
         assert (found.code, found.message) == ("PTX0810", message)
@@ -504,7 +505,7 @@ def test_a_module_is_assembled_and_described() -> None:
 )  # fmt: skip
 def test_exact_words_are_refused_in_other_kernels(outside: Callable[[], object]) -> None:
     k = kernel(outside_of(outside))
-    with pytest.raises(PtxError):
+    with raises(PtxError):
         k.ptx()
 
 

@@ -17,6 +17,7 @@ from pyptx.emitter import emit
 from pyptx.ir import Module, strip_layout, visit
 from pyptx.parser import parse, tokenize
 from tests.codegen.transcripts import kernel, module_of, problem
+from tests.messages import raises
 from tools.audit_transpile import modules
 
 _CORPUS = Path(__file__).parents[1] / "corpus"
@@ -79,7 +80,7 @@ def test_modules_without_layout_are_transcribed_from_their_text() -> None:
 
 
 def test_text_that_is_no_ptx_is_refused_with_all_its_errors() -> None:
-    with pytest.raises(PtxError) as error:
+    with raises(PtxError) as error:
         ptx_to_python(kernel("mov.u32 %r1 5;\n@ ret;\n"))
     assert len(error.value.diagnostics) == 2
 
@@ -106,7 +107,7 @@ def test_an_edited_file_still_traces(before: str, after: str, line: str) -> None
 
 def test_a_wrong_edit_is_reported_at_its_line() -> None:
     python = ptx_to_python(_EDITED).replace("ptx.inst.add.s32(", "ptx.inst.ad.s32(")
-    with pytest.raises(PtxError) as error:
+    with raises(PtxError) as error:
         module_of(python).ptx()
     origin = error.value.diagnostics[0].origin
     assert origin is not None

@@ -11,6 +11,7 @@ import pytest
 
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f16, f32, pred, s32, s64, u8, u32, u64
+from tests.messages import raises
 
 from .tracing import assert_rejected, code, refusal, text_of
 
@@ -53,7 +54,7 @@ def test_values_of_another_kind_are_refused_at_their_line(use: Callable[[], Any]
     def body() -> None:
         use()
 
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         kernel(body).ptx()
     assert words in text_of(excinfo.value)
     assert str(excinfo.value).startswith(__file__)
@@ -65,7 +66,7 @@ def test_more_that_python_cannot_do_with_registers(use: Callable[[], Any], words
     def body() -> None:
         use()
 
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         kernel(body).ptx()
     assert words in text_of(excinfo.value)
     assert all(finding.help for finding in excinfo.value.diagnostics)
@@ -188,7 +189,7 @@ DECLARED: list[tuple[dict[str, Any], str]] = [
 def test_what_a_kernel_is_given_is_checked_at_its_decorator(options: dict[str, Any], words: str) -> None:
     def body() -> None: ...
 
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         kernel(**options)(body)
     assert words in text_of(excinfo.value)
     assert str(excinfo.value).startswith(__file__)

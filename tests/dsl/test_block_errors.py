@@ -12,6 +12,7 @@ import pytest
 from pyptx import PtxError, intrinsic, kernel, ptx, reg
 from pyptx.dsl import returns
 from pyptx.types import pred, u32
+from tests.messages import raises
 
 from .tracing import assert_rejected, code, make_kernel
 
@@ -68,7 +69,7 @@ def test_return_inside_a_block_is_refused() -> None:
     def calls_nested() -> None:
         branch()
 
-    with pytest.raises(PtxError, match=r"PTX0812.*ptx\.if_"):
+    with raises(PtxError, match=r"PTX0812.*ptx\.if_"):
         make_kernel(calls_nested).ptx()
     assert len(code(fine)) == 7
 
@@ -298,7 +299,7 @@ def _without_file(name: str, source: bool) -> Callable[[], None]:
 
 @pytest.mark.parametrize("name", ["leaves", "leaves_a_round", "leaves_a_loop"])
 def test_return_inside_nested_blocks_is_refused(name: str) -> None:
-    with pytest.raises(PtxError, match=r"PTX0812.*`return` inside `ptx.if_`"):
+    with raises(PtxError, match=r"PTX0812.*`return` inside `ptx.if_`"):
         kernel(_without_file(name, source=True)).ptx()
 
 

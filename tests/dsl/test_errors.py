@@ -10,13 +10,14 @@ import pytest
 
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, f16, f32, f64, pred, s32, u8, u16, u32, u64
+from tests.messages import raises
 
 from .tracing import assert_rejected, code, make_kernel, refusal, text_of
 
 
 def test_nothing_works_outside_a_kernel() -> None:
     for use in (lambda: reg.scalar(u32), lambda: ptx.ret(), lambda: smem.alloc(f32, 4), lambda: ptx.inst.bar.sync(0)):
-        with pytest.raises(PtxError, match=r"test_errors\.py:\d+: error\[PTX0801\]"):
+        with raises(PtxError, match=r"test_errors\.py:\d+: error\[PTX0801\]"):
             use()
 
 
@@ -160,7 +161,7 @@ def test_a_mistake_in_one_call_names_its_remedy(
     def body() -> None:
         call(reg.scalar(u32, 1))
 
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         body.ptx()
     finding = excinfo.value.diagnostics[0]
     assert finding.code == rule, excinfo.value
@@ -176,7 +177,7 @@ def test_the_error_of_a_helper_names_the_helper_and_keeps_its_callers() -> None:
     def body() -> None:
         helper(reg.scalar(u32, 1))
 
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         make_kernel(body).ptx()
     origin: Any = excinfo.value.diagnostics[0].origin
     assert (origin.code, origin.caller.code, origin.caller.caller) == (helper.__code__, body.__code__, None)
@@ -202,9 +203,9 @@ def test_arguments_of_a_kernel_are_listed() -> None:
     @kernel(in_specs=(Tile("M", "N", f32),))
     def body(a: Any, *, depth: int, unroll: int = 2) -> None: ...
 
-    with pytest.raises(PtxError, match=r"missing: N, depth; unknown: K"):
+    with raises(PtxError, match=r"missing: N, depth; unknown: K"):
         body.ptx(M=4, K=8)
-    with pytest.raises(PtxError, match="positive integers, found M=0"):
+    with raises(PtxError, match="positive integers, found M=0"):
         body.ptx(M=0, N=4, depth=1)
     assert body.template_params["unroll"] == 2
 
@@ -223,14 +224,14 @@ def test_arguments_of_a_kernel_are_listed() -> None:
 def test_a_wrong_declaration_is_refused_at_once(options: dict[str, Any], message: str) -> None:
     def body() -> None: ...
 
-    with pytest.raises(PtxError, match=message):
+    with raises(PtxError, match=message):
         kernel(**options)(body)
 
 
 def test_reserved_words_are_no_parameters() -> None:
     def body(*, seed: int = 1) -> None: ...
 
-    with pytest.raises(PtxError, match="reserved: seed"):
+    with raises(PtxError, match="reserved: seed"):
         kernel(body)
 
 
@@ -283,7 +284,7 @@ def test_shared_memory_of_another_kernel_is_refused() -> None:
             smem.mbarrier(2)
             use()  # noqa: B023
 
-        with pytest.raises(PtxError, match=r"PTX0802\]: `(smem|mbar)_1` is shared memory of the kernel `owner`"):
+        with raises(PtxError, match=r"PTX0802\]: `(smem|mbar)_1` is shared memory of the kernel `owner`"):
             make_kernel(body).ptx()
 
 
@@ -304,7 +305,7 @@ def test_a_tensor_of_another_kernel_is_refused() -> None:
         def body(x: Any) -> None:
             use()  # noqa: B023
 
-        with pytest.raises(PtxError, match=r"PTX0802\]: the tensor `x` belongs to another kernel[\s\S]*of this kernel"):
+        with raises(PtxError, match=r"PTX0802\]: the tensor `x` belongs to another kernel[\s\S]*of this kernel"):
             body.ptx()
 
 
@@ -325,7 +326,7 @@ def test_a_tensor_where_an_address_belongs_names_the_pointer() -> None:
         ptx.cp.async_.cg(smem.alloc(f32, 64), x, 16)
 
     for body in (load, copy):
-        with pytest.raises(PtxError, match=r"PTX0205\][\s\S]*\(p,\) = ptx\.global_ptrs\(x\)[\s\S]*x\.tma_desc\(\)"):
+        with raises(PtxError, match=r"PTX0205\][\s\S]*\(p,\) = ptx\.global_ptrs\(x\)[\s\S]*x\.tma_desc\(\)"):
             body.ptx()
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pyptx import PtxError, ptx, reg
 from pyptx.types import e4m3, e5m2, ue8m0
+from tests.messages import raises
 
 from .tracing import assert_rejected, code
 
@@ -36,5 +35,5 @@ def test_what_a_format_does_not_have_is_refused() -> None:
     assert_rejected(large, "PTX0805", "-448 to 448")
     assert_rejected(no_power, "PTX0805", "powers of two")
     assert_rejected(huge, "PTX0805", "-448 to 448")
-    with pytest.raises(PtxError):
+    with raises(PtxError):
         code(inexact)

@@ -16,6 +16,7 @@ from pyptx.dsl.tensors import TmaDescriptorHandle
 from pyptx.ir import Function, Instruction
 from pyptx.toolchain import occupancy, sass
 from pyptx.types import bf16, f32, u32, u64
+from tests.messages import raises
 
 from .tracing import assert_accepted, assert_rejected, code, make_kernel
 
@@ -128,7 +129,7 @@ def test_setmaxnreg_gets_the_register_count_that_it_needs() -> None:
     assert "minnctapersm" not in limit
     requirement = make_kernel(body, reqntid=(384,)).ptx()
     assert ".reqntid 384\n.minnctapersm 1" in requirement
-    with pytest.raises(PtxError, match="maxnreg"):
+    with raises(PtxError, match="maxnreg"):
         make_kernel(body).ptx()
     cubin = make_kernel(body, block=(384, 1, 1)).cubin()
     assert not [d for d in cubin.diagnostics if "setmaxnreg" in d.message]
@@ -251,7 +252,7 @@ def test_messages_of_ptxas_point_at_the_python_line() -> None:
         x = reg.scalar(u32, 1)
         ptx.inst["made.up.u32"](x, x, unchecked=True)  # here
 
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         body.cubin()
     assert {d.origin.file for d in excinfo.value.diagnostics if d.origin} == {__file__}
 
@@ -325,7 +326,7 @@ def test_auto_arch_is_the_device_or_a_note_that_there_is_none() -> None:
         return
     assert kernel_object.notes == ["arch='auto': no GPU found, traced for sm_90a"]
     assert ".target sm_90a\n" in text
-    with pytest.raises(PtxError, match=r"PTX0818\]: (no CUDA driver|the CUDA driver reports no device)[\s\S]*'sm_90a'"):
+    with raises(PtxError, match=r"PTX0818\]: (no CUDA driver|the CUDA driver reports no device)[\s\S]*'sm_90a'"):
         detect_arch()
 
 
@@ -362,7 +363,7 @@ def test_the_target_of_a_device_has_the_suffix_a_where_there_is_one(
 @pytest.mark.parametrize("driver", [make_driver(), make_driver(9, 0, status=100)])
 def test_a_driver_without_a_device_is_refused(driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", {"libcuda.so.1": driver}.__getitem__)
-    with pytest.raises(PtxError) as caught:
+    with raises(PtxError) as caught:
         detect_arch()
     (found,) = caught.value.diagnostics
     assert (found.code, found.message, found.help) == (
@@ -393,7 +394,7 @@ def test_the_text_is_ascii_whatever_the_python_is() -> None:
         text = make_kernel(body).ptx(**options)
         assert text.isascii()
         assert_accepted(text)
-    with pytest.raises(PtxError, match="PTX0815"):
+    with raises(PtxError, match="PTX0815"):
         code(allocate)
 
 
@@ -480,7 +481,7 @@ def test_a_map_outside_a_kernel_is_its_name() -> None:
 def test_clusters_need_their_target() -> None:
     def body() -> None: ...
 
-    with pytest.raises(PtxError, match="sm_90 or newer"):
+    with raises(PtxError, match="sm_90 or newer"):
         make_kernel(body, arch="sm_80", cluster=(2, 1, 1)).ptx()
 
 
@@ -494,7 +495,7 @@ def test_text_may_declare_the_names_that_registers_would_get() -> None:
         ptx.raw(".reg .b32 %r<3>; mov.u32 %r1, 5;")
 
     assert code(first) == ["mov.u32 %r1, 5;", "mov.u32 %g_r0, 1;", "setp.eq.u32 %g_p0, %g_r0, 2;"]
-    with pytest.raises(PtxError, match="block"):
+    with raises(PtxError, match="block"):
         make_kernel(late).ptx()
 
 
@@ -511,7 +512,7 @@ def test_the_same_function_for_another_target() -> None:
     assert ".target sm_120a\n" in newer.ptx(N=2)
     assert "mov.u32 %r0, 6;" in newer.ptx(N=2)
     assert ".target sm_80\n" in body.ptx(N=2)
-    with pytest.raises(PtxError, match="unknown arch 'sm_81'"):
+    with raises(PtxError, match="unknown arch 'sm_81'"):
         body.for_arch("sm_81")
 
 
@@ -586,7 +587,7 @@ def test_setmaxnreg_brings_what_fixes_the_registers_at_entry() -> None:
     assert ".maxnreg 168" in limit
     assert ".minnctapersm" not in limit
     line = body.__code__.co_firstlineno + 1
-    with pytest.raises(PtxError, match=rf"py:{line}: .*register count at kernel entry[\s\S]*block=\(384, 1, 1\)"):
+    with raises(PtxError, match=rf"py:{line}: .*register count at kernel entry[\s\S]*block=\(384, 1, 1\)"):
         make_kernel(body).ptx()
 
 
@@ -609,7 +610,7 @@ async def _yields_later() -> Any:
     "make", [kernel, kernel(arch="sm_80"), intrinsic, ptx.func, ptx.module((8, 0), "sm_80").entry("k")]
 )
 def test_a_function_that_runs_nothing_when_it_is_called_is_no_kernel(make: Any, function: Any) -> None:
-    with pytest.raises(PtxError, match=rf"PTX0821.*`{function.__name__}`[\s\S]*help: "):
+    with raises(PtxError, match=rf"PTX0821.*`{function.__name__}`[\s\S]*help: "):
         make(function)
 
 
@@ -618,7 +619,7 @@ def test_a_decorated_generator_is_no_kernel() -> None:
     def body() -> Any:
         return _yields()
 
-    with pytest.raises(PtxError, match=r"PTX0821.*`body` returned a generator"):
+    with raises(PtxError, match=r"PTX0821.*`body` returned a generator"):
         body.ptx()
 
 

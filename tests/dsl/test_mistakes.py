@@ -25,6 +25,7 @@ from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.parser import parse
 from pyptx.tensormap import Swizzle
 from pyptx.types import PtxType, b32, e4m3, e5m2, f32, pred, s8, s32, tf32, u8, u32, u64
+from tests.messages import raises
 
 from .tracing import assert_accepted, assert_rejected, code, make_kernel
 
@@ -333,9 +334,9 @@ def test_15_wrong_arrays_are_named_before_anything_runs() -> None:
         (np.zeros(4), "expected dtype float32"), (np.zeros((2, 2), np.float32), "expected 1 dimension"),
         (np.zeros(8, np.float32)[::2], "expected a contiguous row-major array"), ([0.0], "expected an array"),
     ):  # fmt: skip
-        with pytest.raises(PtxError, match=f"PTX1001.*`x`: {words}"):
+        with raises(PtxError, match=f"PTX1001.*`x`: {words}"):
             do_nothing(wrong)
-    with pytest.raises(PtxError, match=r"`y`: .*\bn\b"):
+    with raises(PtxError, match=r"`y`: .*\bn\b"):
         do_nothing(good, out=np.zeros(5, np.uint32))
 
 
@@ -496,7 +497,7 @@ def test_26_the_version_is_the_lowest_that_works() -> None:
     assert make_kernel(plain, arch="sm_90a").ptx().startswith(".version 8.0\n")
     assert make_kernel(plain, arch="sm_121f").ptx().startswith(".version 8.8\n")
     assert make_kernel(newer, arch="sm_90").ptx().startswith(".version 8.0\n")
-    with pytest.raises(PtxError, match=r"sm_90a needs PTX 8\.0"):
+    with raises(PtxError, match=r"sm_90a needs PTX 8\.0"):
         make_kernel(plain, version=(7, 8))
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import f32, from_name, pred, s32, u16, u32, u64
+from tests.messages import raises
 
 from .tracing import assert_rejected, code, make_kernel, text_of
 
@@ -43,7 +44,7 @@ def test_an_operator_in_place_does_not_change_a_tensor_map() -> None:
         x = a.tma_desc()
         x ^= 1
 
-    with pytest.raises(PtxError, match=r"PTX0823.*tensor map of `a`"):
+    with raises(PtxError, match=r"PTX0823.*tensor map of `a`"):
         body.ptx()
 
 
@@ -143,7 +144,7 @@ def test_an_element_of_shared_memory_as_a_number_names_the_load(use: Any) -> Non
         x, tile = reg.scalar(f32, 0), smem.alloc(f32, 8, name="tile")
         use(x, tile)
 
-    with pytest.raises(PtxError, match=r"help: smem\.load\(f32, tile\[[01]\]\) reads it"):
+    with raises(PtxError, match=r"help: smem\.load\(f32, tile\[[01]\]\) reads it"):
         make_kernel(body).ptx()
 
 
@@ -153,7 +154,7 @@ def test_an_index_into_a_tensor_names_the_pointer(use: Any) -> None:
     def body(x: Any) -> None:
         use(x, ptx.special.tid.x())
 
-    with pytest.raises(PtxError, match=r"tensor `x`[\s\S]*ptx\.global_ptrs\(x\)[\s\S]*ptx\.ld\(f32"):
+    with raises(PtxError, match=r"tensor `x`[\s\S]*ptx\.global_ptrs\(x\)[\s\S]*ptx\.ld\(f32"):
         body.ptx()
 
 
@@ -177,7 +178,7 @@ def test_a_register_is_no_value_of_python(name: str) -> None:
     def body() -> None:
         use(reg.scalar(f32, 0.0))
 
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         body.ptx()
     assert excinfo.value.diagnostics[0].code == rule
     assert getattr(excinfo.value.diagnostics[0].origin, "file", "") == __file__
@@ -230,7 +231,7 @@ def test_an_operation_of_python_on_a_register_names_a_remedy(name: str) -> None:
         def body() -> None:
             {**OPERATIONS, **OF_ONE}[name](reg.scalar(dtype, 1))  # noqa: B023
 
-        with pytest.raises(PtxError) as excinfo:
+        with raises(PtxError) as excinfo:
             make_kernel(body).ptx()
         (finding,) = excinfo.value.diagnostics
         assert finding.code in ("PTX0803", "PTX0804"), finding
@@ -249,7 +250,7 @@ def test_an_operation_of_python_on_no_number_names_a_remedy(kind: str) -> None:
         def body(a: Any) -> None:
             use(make(a))  # noqa: B023
 
-        with pytest.raises(PtxError) as excinfo:
+        with raises(PtxError) as excinfo:
             body.ptx()
         (finding,) = excinfo.value.diagnostics
         assert finding.code in ("PTX0803", "PTX0804", "PTX0806", "PTX0816"), (name, finding)
@@ -297,7 +298,7 @@ def test_a_message_says_what_the_value_is(kind: str) -> None:
     def body(a: Any) -> None:
         round(KINDS[kind][0](a))
 
-    with pytest.raises(PtxError) as caught:
+    with raises(PtxError) as caught:
         body.ptx()
     (found,) = caught.value.diagnostics
     assert (found.message, found.help) == MESSAGES[kind]
@@ -354,5 +355,5 @@ def test_a_kernel_is_copied_and_pickled_like_a_function() -> None:
     @kernel
     def inner() -> None: ...
 
-    with pytest.raises(PtxError, match=r"PTX0824.*`inner`[\s\S]*define it at module level"):
+    with raises(PtxError, match=r"PTX0824.*`inner`[\s\S]*define it at module level"):
         pickle.dumps(inner)

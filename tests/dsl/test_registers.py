@@ -33,6 +33,7 @@ from pyptx.types import (
     u32,
     u64,
 )
+from tests.messages import raises
 
 from .tracing import assert_accepted, code, make_kernel
 
@@ -325,7 +326,7 @@ def test_an_array_is_refused_where_its_count_is_wrong() -> None:
     def body() -> None:
         ptx.inst.ld.global_.v4.f32(reg.array(f32, 2), ptx.addr(reg.scalar(u64)))
 
-    with pytest.raises(PtxError, match=r"reg\.array\(f32, 4\)"):
+    with raises(PtxError, match=r"reg\.array\(f32, 4\)"):
         body.ptx()
 
 
@@ -360,7 +361,7 @@ def test_a_constant_with_more_bits_than_its_type_is_refused(name: str, value: in
     def body() -> None:
         getattr(reg.scalar(u32), name)(value)
 
-    with pytest.raises(PtxError, match=r"PTX0805.*does not fit \.u32"):
+    with raises(PtxError, match=r"PTX0805.*does not fit \.u32"):
         body.ptx()
 
 
@@ -381,7 +382,7 @@ def test_a_shift_of_or_by_a_float_is_refused(words: str, dtype: PtxType) -> None
     def body() -> None:
         SHIFTS[words](reg.alloc(dtype), reg.alloc(u32))
 
-    with pytest.raises(PtxError, match=rf"PTX0804\]: {words.format(dtype)}"):
+    with raises(PtxError, match=rf"PTX0804\]: {words.format(dtype)}"):
         body.ptx()
 
 
@@ -405,5 +406,5 @@ def test_a_wrong_pair_is_refused(value: Any) -> None:
     def body() -> None:
         reg.scalar(f16x2, value)
 
-    with pytest.raises(PtxError, match="PTX0805"):
+    with raises(PtxError, match="PTX0805"):
         body.ptx()

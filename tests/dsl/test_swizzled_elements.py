@@ -14,6 +14,7 @@ from pyptx import Kernel, Layout, PtxError, TensorSpec, Tile, kernel, ptx, reg, 
 from pyptx.diagnostics import Diagnostic
 from pyptx.types import bf16, e2m1, f32, u32
 from tests.dsl.tracing import code, make_kernel
+from tests.messages import raises
 
 Array = np.ndarray[Any, Any]
 ROWS = 16
@@ -171,7 +172,7 @@ def test_a_wrong_index_is_an_error(wrong: Callable[[], Any], code: str, words: s
     def body() -> None:
         wrong()
 
-    with pytest.raises(PtxError, match=words) as excinfo:
+    with raises(PtxError, match=words) as excinfo:
         make_kernel(body).ptx()
     assert excinfo.value.diagnostics[0].code == code
     assert excinfo.value.diagnostics[0].help

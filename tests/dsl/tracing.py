@@ -6,11 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from pyptx import Kernel, PtxError, kernel
 from pyptx.diagnostics import Diagnostic
 from pyptx.toolchain import validate
+from tests.messages import raises
 
 
 def make_kernel(body: Callable[..., Any], **options: Any) -> Kernel:
@@ -47,7 +46,7 @@ def assert_rejected(
     """Trace a body that must raise an error with this code and these words at its line marked `# here`; return the
     finding."""
     kernel_object = make_kernel(body, **options)
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         kernel_object.ptx()
     finding = excinfo.value.diagnostics[0]
     assert finding.code == rule, excinfo.value
@@ -67,7 +66,7 @@ def refusal(use: Callable[[], Any], **options: Any) -> tuple[str, str, str | Non
     def body() -> None:
         use()
 
-    with pytest.raises(PtxError) as caught:
+    with raises(PtxError) as caught:
         make_kernel(body, **options).ptx()
     found = caught.value.diagnostics[0]
     assert found.origin is not None, caught.value

@@ -10,6 +10,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.emitter import emit
 from pyptx.ir import Function, FunctionDirective, Instruction, SkippedText, visit
 from pyptx.parser import LexError, ParseError, PtxSyntaxError, parse
+from tests.messages import raises
 
 HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
 
@@ -50,7 +51,7 @@ CASES = [
 @pytest.mark.parametrize(("body", "code", "line", "col", "message"), CASES, ids=[case[0] for case in CASES])
 def test_an_error_says_where_and_what(body: str, code: str, line: int, col: int, message: str) -> None:
     text = kernel(body)
-    with pytest.raises(PtxSyntaxError) as excinfo:
+    with raises(PtxSyntaxError) as excinfo:
         parse(text)
     first = excinfo.value.diagnostics[0]
     assert (first.code, first.line, first.col) == (code, line, col)
@@ -116,7 +117,7 @@ def test_the_directives_of_a_function_keep_their_values() -> None:
 
 
 def test_an_error_travels_to_another_process() -> None:
-    with pytest.raises(PtxSyntaxError) as caught:
+    with raises(PtxSyntaxError) as caught:
         parse(kernel("add.s32 %r1 %r2;\nmov.b32 %r1 1;"))
     error = caught.value
     copied = pickle.loads(pickle.dumps(error))
@@ -127,7 +128,7 @@ def test_an_error_travels_to_another_process() -> None:
 
 def test_all_errors_are_reported() -> None:
     text = kernel("add.s32 %r1 %r2;\nmov.b32 %r1, 1;\nmov.b32 %r1 1;\n.reg %x;")
-    with pytest.raises(PtxSyntaxError) as excinfo:
+    with raises(PtxSyntaxError) as excinfo:
         parse(text)
     assert [d.line for d in excinfo.value.diagnostics] == [7, 9, 10]
 
@@ -177,7 +178,7 @@ def test_the_error_is_one_type() -> None:
 
 
 def test_crlf_and_tabs_count_as_columns() -> None:
-    with pytest.raises(PtxSyntaxError) as excinfo:
+    with raises(PtxSyntaxError) as excinfo:
         parse(kernel("\tadd.s32 %r1 %r2;").replace("\n", "\r\n"))
     assert (excinfo.value.line, excinfo.value.col) == (7, 14)
 
@@ -219,10 +220,10 @@ def test_a_misspelled_word_after_visible() -> None:
 @pytest.mark.parametrize("number", ["9" * 5000, "0" * 5000])
 def test_a_number_too_long_to_read_is_an_error(body: str, number: str) -> None:
     assert {d.code for d in parse(kernel(body.format(number)), recover=True)[1]} <= {"PTX0006", "PTX0001"}
-    with pytest.raises(PtxSyntaxError):
+    with raises(PtxSyntaxError):
         parse(kernel(body.format(number)))
 
 
 def test_a_version_too_long_to_read_is_an_error() -> None:
-    with pytest.raises(PtxSyntaxError, match="expected a version such as"):
+    with raises(PtxSyntaxError, match="expected a version such as"):
         parse(f".version {'9' * 5000}.0\n.target sm_90\n")

@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from pyptx import PtxError
 from tests.dsl.tracing import make_kernel, text_of
+from tests.messages import raises
 
 
 def assert_mistake(body: Callable[[], Any], rule: str, words: str, **options: Any) -> None:
@@ -20,7 +19,7 @@ def assert_mistake(body: Callable[[], Any], rule: str, words: str, **options: An
     def wrong() -> None:
         body()
 
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         make_kernel(wrong, **options).ptx()
     finding = excinfo.value.diagnostics[0]
     assert finding.code == rule, excinfo.value

@@ -10,6 +10,7 @@ import pytest
 from pyptx import PtxError, ptx, reg, smem
 from pyptx.types import b32, b64, f16, f32, pred, s32, u16, u32
 from tests.dsl.tracing import assert_rejected, make_kernel, text_of
+from tests.messages import raises
 from tests.ptx.async_calls import Operands
 
 BULK = ptx.cp.async_.bulk
@@ -106,7 +107,7 @@ def test_sizes_of_asynchronous_copies() -> None:
         ptx.cp.async_.ca(x.tile, x.b64, 12)  # here
 
     assert_rejected(odd, "PTX0818", "4, 8 or 16 bytes, found 12")
-    with pytest.raises(PtxError, match="`size` must be 16, found 8"):
+    with raises(PtxError, match="`size` must be 16, found 8"):
         make_kernel(wrong_size).ptx()
     assert_rejected(give_two_sizes, "PTX0818", "found both", "ptx.selp")
 
@@ -131,7 +132,7 @@ def test_a_barrier_outside_its_ring(index: Any) -> None:
         ring = ptx.mbarrier.array(reg.alloc(u32), 0, 2)
         ring[index].init(1)
 
-    with pytest.raises(PtxError, match="has barriers 0 to 1"):
+    with raises(PtxError, match="has barriers 0 to 1"):
         make_kernel(body).ptx()
 
 
@@ -143,13 +144,13 @@ def test_a_ring_that_is_nowhere() -> None:
         ptx.mbarrier.array(reg.alloc(u32), 4, 2)
 
     assert_rejected(allocate_nowhere, "PTX0818", "smem.base()")
-    with pytest.raises(PtxError, match="must be a multiple of 8 bytes"):
+    with raises(PtxError, match="must be a multiple of 8 bytes"):
         make_kernel(misalign).ptx()
 
     def empty() -> None:
         ptx.mbarrier.array(reg.alloc(u32), 0, 0)
 
-    with pytest.raises(PtxError, match="expected the number of barriers, found 0"):
+    with raises(PtxError, match="expected the number of barriers, found 0"):
         make_kernel(empty).ptx()
 
 
@@ -171,7 +172,7 @@ def test_a_register_of_another_kernel() -> None:
         barriers[0][1].init(1)
 
     make_kernel(first).ptx()
-    with pytest.raises(PtxError, match="belongs to the kernel"):
+    with raises(PtxError, match="belongs to the kernel"):
         make_kernel(second).ptx()
 
 
@@ -180,7 +181,7 @@ def test_a_multicast_to_nobody(mask: Any) -> None:
     def body() -> None:
         ptx.cluster.arrive_multicast(smem.mbarrier(1)[0], mask)
 
-    with pytest.raises(PtxError, match="a CTA mask must be 1 to 0xffff"):
+    with raises(PtxError, match="a CTA mask must be 1 to 0xffff"):
         make_kernel(body).ptx()
 
 
@@ -208,7 +209,7 @@ def test_wrong_arguments(call: Callable[[], Any], rule: str, words: str) -> None
     def body() -> None:
         call()
 
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         make_kernel(body).ptx()
     finding = excinfo.value.diagnostics[0]
     assert finding.code == rule, excinfo.value
@@ -218,5 +219,5 @@ def test_wrong_arguments(call: Callable[[], Any], rule: str, words: str) -> None
 
 
 def test_outside_a_kernel() -> None:
-    with pytest.raises(PtxError, match="outside a kernel"):
+    with raises(PtxError, match="outside a kernel"):
         ptx.fence.mbarrier_init()

@@ -12,6 +12,7 @@ from pyptx import PtxError, combine, kernel, ptx, reg, smem
 from pyptx.emitter import emit
 from pyptx.types import bf16, f32, pred, s32, u8, u32, u64
 from tests.dsl.tracing import assert_accepted, assert_rejected, make_kernel
+from tests.messages import raises
 
 
 def scale_body(x: reg.Reg, n: reg.Reg) -> reg.Reg:
@@ -67,11 +68,11 @@ def test_wrong_calls_of_a_device_function() -> None:
     def call_with_integer() -> None:
         scale(reg.scalar(u32, 1), 2)
 
-    with pytest.raises(PtxError, match="takes 2 arguments, found 1"):
+    with raises(PtxError, match="takes 2 arguments, found 1"):
         make_kernel(call_with_few).ptx()
-    with pytest.raises(PtxError, match="PTX0203"):
+    with raises(PtxError, match="PTX0203"):
         make_kernel(call_with_integer).ptx()
-    with pytest.raises(PtxError, match="PTX0801"):
+    with raises(PtxError, match="PTX0801"):
         scale(1, 2)
 
 
@@ -179,7 +180,7 @@ def test_several_kernels_share_one_module() -> None:
     text = emit(combine(first, (second, {"n": 3})))
     assert_accepted(text)
     assert [text.count(word) for word in (".visible .entry", "scale(", ".b8 $text", ".extern .shared")] == [2, 1, 1, 1]
-    with pytest.raises(PtxError, match="different names"):
+    with raises(PtxError, match="different names"):
         combine(first, first)
 
 

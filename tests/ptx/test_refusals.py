@@ -11,6 +11,7 @@ from pyptx import PtxError, ptx, reg, smem
 from pyptx.ir.operands import text_of
 from pyptx.types import f16, f32, pred, s32, u16, u32
 from tests.dsl.tracing import assert_rejected, make_kernel, refusal
+from tests.messages import raises
 
 T: Any = ptx
 """The same functions, for arguments of wrong types."""
@@ -135,7 +136,7 @@ def test_an_operand_is_made_outside_a_kernel_too() -> None:
 
     make_kernel(body).ptx()
     assert text_of(ptx.op.vector(kept[0], "x", 3, ["%r1", "_"])) == "{%r0, x, 3, {%r1, _}}"
-    with pytest.raises(PtxError, match=r"test_refusals\.py:\d+: error\[PTX0806\]: an operand cannot be \{1\} \(set\)"):
+    with raises(PtxError, match=r"test_refusals\.py:\d+: error\[PTX0806\]: an operand cannot be \{1\} \(set\)"):
         ptx.op.operand({1})
 
 
@@ -172,7 +173,7 @@ def test_what_a_helper_of_a_helper_emitted_is_no_condition_of_an_elif() -> None:
         ptx.bar.sync(1)
         second(p)
 
-    with pytest.raises(PtxError, match=r"PTX0810\]: `ptx.elif_` must directly follow the `ptx.if_`"):
+    with raises(PtxError, match=r"PTX0810\]: `ptx.elif_` must directly follow the `ptx.if_`"):
         make_kernel(body).ptx()
 
 
@@ -194,7 +195,7 @@ def test_a_wrong_result_is_reported_at_the_device_function() -> None:
         def body() -> None:
             made(1)  # noqa: B023
 
-        with pytest.raises(PtxError) as caught:
+        with raises(PtxError) as caught:
             make_kernel(body).ptx()
         (found,) = caught.value.diagnostics
         assert (found.code, found.message, found.help) == (rule, message, help)

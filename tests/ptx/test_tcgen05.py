@@ -30,6 +30,7 @@ from pyptx.types import (
     ue8m0,
 )
 from tests.dsl.tracing import code, make_kernel, text_of
+from tests.messages import raises
 from tests.ptx.mistakes import assert_mistake
 
 T = ptx.tcgen05
@@ -248,7 +249,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
 
 @pytest.mark.parametrize(("call", "words"), REFUSED, ids=[words for _, words in REFUSED])
 def test_an_impossible_operation_is_refused(call: Callable[[], Any], words: str) -> None:
-    with pytest.raises(PtxError, match="PTX0818") as excinfo:
+    with raises(PtxError, match="PTX0818") as excinfo:
         call()
     assert words in text_of(excinfo.value)
     assert excinfo.value.diagnostics[0].help

@@ -14,6 +14,7 @@ from pyptx.ir import operands
 from pyptx.isa.computations import computations
 from pyptx.types import b16, b32, b64, bf16, bf16x2, f16, f16x2, f32, f64, pred, s32, u8, u16, u32, u64
 from tests.dsl.tracing import assert_rejected, code, make_kernel, text_of
+from tests.messages import raises
 
 
 class Operands:
@@ -290,7 +291,7 @@ def test_a_wrong_computation_is_reported_at_its_line(index: int) -> None:
     def body() -> None:
         call(Operands())
 
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         make_kernel(body).ptx()
     finding = excinfo.value.diagnostics[0]
     assert (finding.code, getattr(finding.origin, "file", "")) == (rule, __file__)

@@ -15,6 +15,7 @@ from pyptx import HazardWarning, Tile, kernel, ptx, reg, sim, smem
 from pyptx.diagnostics import PtxError
 from pyptx.types import f32, s32, u32, u64
 from tests.dsl.tracing import text_of
+from tests.messages import raises
 
 A = np.arange(1000, dtype=np.float32)
 B = np.linspace(-4, 4, 1000, dtype=np.float32)
@@ -132,14 +133,14 @@ def test_a_tensor_map_is_made_of_the_array() -> None:
     ],
 )
 def test_arrays_that_do_not_fit_are_named(arrays: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         add_scaled(*arrays, scale=1.0)
     assert message in text_of(excinfo.value)
 
 
 def test_elements_that_are_not_aligned_are_refused() -> None:
     odd = np.frombuffer(bytes(4001), np.uint8)[1:].view(np.float32)
-    with pytest.raises(PtxError, match="`b`: expected elements aligned to 4 bytes"):
+    with raises(PtxError, match="`b`: expected elements aligned to 4 bytes"):
         add_scaled(A, odd, scale=1.0)
 
 
@@ -161,9 +162,9 @@ class DlpackArray:
 
 @pytest.mark.parametrize("array", [CudaArray(), DlpackArray()])
 def test_memory_of_a_gpu_is_named(array: Any) -> None:
-    with pytest.raises(PtxError, match=f"`b`: expected an array, found {type(array).__name__} in GPU memory"):
+    with raises(PtxError, match=f"`b`: expected an array, found {type(array).__name__} in GPU memory"):
         add_scaled(A, array, scale=1.0)
-    with pytest.raises(PtxError, match=f"`x`: expected an array, found {type(array).__name__} in GPU memory"):
+    with raises(PtxError, match=f"`x`: expected an array, found {type(array).__name__} in GPU memory"):
         scale_in_place(grid=(1,), args=[array, 3.0])
 
 
@@ -201,13 +202,13 @@ def test_a_grid_and_an_output_name_the_dimensions_that_they_lack() -> None:
         (small, Tile("m", f32), f"the grid for m={len(A)}: expected one to three positive integers, found (0,)"),
         ((1,), Tile("q", f32), "`y`: its dimension q does not occur in any input"),
     ):
-        with pytest.raises(PtxError, match=re.escape(words)):
+        with raises(PtxError, match=re.escape(words)):
             of(grid, out)(A)
 
 
 @pytest.mark.parametrize("grid", [(0,), (1, 2, 3, 4), (1.5,), "ab"])
 def test_a_grid_is_positive_integers(grid: Any) -> None:
-    with pytest.raises(PtxError, match="one to three positive integers"):
+    with raises(PtxError, match="one to three positive integers"):
         add_scaled(A, B, scale=1.0, grid=grid)
 
 
@@ -220,7 +221,7 @@ def test_a_grid_is_positive_integers(grid: Any) -> None:
     ],
 )
 def test_keywords_that_do_not_fit_are_named(keywords: dict[str, Any], message: str) -> None:
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         add_scaled(A, B, **keywords)
     assert message in text_of(excinfo.value)
 
@@ -230,7 +231,7 @@ def test_a_kernel_without_a_grid_says_so() -> None:
     def do_nothing() -> None:
         ptx.ret()
 
-    with pytest.raises(PtxError, match="has no grid"):
+    with raises(PtxError, match="has no grid"):
         do_nothing()
     assert do_nothing(grid=(1,)) == ()
 
@@ -268,7 +269,7 @@ def test_a_kernel_without_tensors_takes_its_parameters_as_a_list() -> None:
     assert x.tolist() == [0, 3, 6, 9, 12, 15, 18, 21]
     scale_in_place(grid=(1,), x=x, scale=2.0)
     assert x[1] == 6
-    with pytest.raises(PtxError, match=r"expected 2 values in `args=` \(x, scale\), found 1"):
+    with raises(PtxError, match=r"expected 2 values in `args=` \(x, scale\), found 1"):
         scale_in_place(grid=(1,), args=[x])
 
 
@@ -288,7 +289,7 @@ def test_a_raw_parameter_behind_an_option_of_the_call_is_passed_in_a_list() -> N
     def store(y: Any) -> None:
         ptx.st(u32, ptx.global_ptrs(y)[0], ptx.param(u32, "seed"))
 
-    with pytest.raises(PtxError, match=r"PTX1001.*`seed=` is an option of the call[\s\S]*args=\[seed\]"):
+    with raises(PtxError, match=r"PTX1001.*`seed=` is an option of the call[\s\S]*args=\[seed\]"):
         store.simulate(seed=3)
     assert store.simulate(args=[3]).outputs["y"][0] == store(seed=3)[0] == 3
 
@@ -296,20 +297,20 @@ def test_a_raw_parameter_behind_an_option_of_the_call_is_passed_in_a_list() -> N
     def store_parameter(y: Any) -> None:
         ptx.st(u32, ptx.global_ptrs(y)[0], ptx.param(u32, "out"))
 
-    with pytest.raises(PtxError, match=r"PTX1001.*`out=` is an option of the call"):
+    with raises(PtxError, match=r"PTX1001.*`out=` is an option of the call"):
         store_parameter(out=np.zeros(1, np.uint32))
     assert store_parameter(args=[3])[0] == 3
 
 
 def test_a_masked_array_is_refused() -> None:
-    with pytest.raises(PtxError, match=r"`b`: expected an array without a mask, .* use x\.filled\(value\)"):
+    with raises(PtxError, match=r"`b`: expected an array without a mask, .* use x\.filled\(value\)"):
         add_scaled(A, np.ma.masked_less(B, 0), scale=1.0)
 
 
 def test_a_read_only_output_is_refused() -> None:
     read_only = np.zeros(1000, np.float32)
     read_only.flags.writeable = False
-    with pytest.raises(PtxError, match="`c`: expected a writable array, found a read-only one"):
+    with raises(PtxError, match="`c`: expected a writable array, found a read-only one"):
         add_scaled(A, B, out=read_only, scale=1.0)
 
 
@@ -339,14 +340,14 @@ def test_kernels_overlap_in_a_stream(schedule: str) -> None:
     np.testing.assert_array_equal(z, A + 2 * B + 1)
     assert [result.hazards for result in results] == [[], []]
     assert results[1].outputs["y"] is z
-    with pytest.raises(PtxError, match=r"error\[PTX0906\](.|\n)*`sum`"):
+    with raises(PtxError, match=r"error\[PTX0906\](.|\n)*`sum`"):
         sim.stream(launches(waits=False), schedule=schedule)
 
 
 def test_a_launch_for_a_stream_is_checked_as_a_call_is() -> None:
-    with pytest.raises(PtxError, match="scale"):
+    with raises(PtxError, match="scale"):
         sim.stream([add_scaled.stream_launch(A, B)])
-    with pytest.raises(PtxError, match=r"\bb\b"):
+    with raises(PtxError, match=r"\bb\b"):
         add_scaled.stream_launch(A, B[:10], scale=1.0)
 
 

@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pytest
 
 from pyptx import PtxError, Tile, kernel
 from pyptx.types import bf16, f32, u64
+from tests.messages import raises
 
 from .test_torch import elementwise, product
 
@@ -36,7 +36,7 @@ def test_an_array_is_read_where_it_lies() -> None:
 
 
 def test_arrays_do_not_change() -> None:
-    with pytest.raises(PtxError, match="`z`: expected a writable array, but JAX arrays are immutable"):
+    with raises(PtxError, match="`z`: expected a writable array, but JAX arrays are immutable"):
         product(X, X, out=X)
 
 
@@ -44,14 +44,14 @@ def test_a_tracer_has_no_values() -> None:
     def square(x: Any) -> Any:
         return product(x, x)
 
-    with pytest.raises(PtxError, match=r"`x`: .*found a tracer.*outside jax\.jit"):
+    with raises(PtxError, match=r"`x`: .*found a tracer.*outside jax\.jit"):
         jax.jit(square)(X)
 
 
 def test_a_deleted_array_is_refused() -> None:
     deleted_array = jnp.arange(32.0) + 1
     deleted_array.delete()
-    with pytest.raises(PtxError, match=r"`y`: .*donated or deleted"):
+    with raises(PtxError, match=r"`y`: .*donated or deleted"):
         product(X, deleted_array)
 
 
@@ -59,5 +59,5 @@ def test_wide_types_need_their_switch() -> None:
     @kernel(in_specs=[Tile(32, f32)], out_specs=[Tile(4, u64)], grid=(1,), block=(1, 1, 1))
     def do_nothing(x: Any, y: Any) -> None: ...
 
-    with pytest.raises(PtxError, match="a result is uint64, but JAX converts it to uint32"):
+    with raises(PtxError, match="a result is uint64, but JAX converts it to uint32"):
         do_nothing(X)

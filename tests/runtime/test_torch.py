@@ -14,6 +14,7 @@ import pytest
 
 from pyptx import PtxError, Tile, differentiable_kernel, kernel, ptx, reg
 from pyptx.types import bf16, e4m3, f32, u64
+from tests.messages import raises
 
 # Annotated as Any: PyTorch's stubs leave most types unknown.
 torch: Any = import_module("torch")
@@ -106,12 +107,12 @@ WRONG: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[message[:40] for _, message in WRONG])
 def test_what_does_not_fit_is_named_before_anything_runs(wrong: Any, message: str) -> None:
-    with pytest.raises(PtxError, match=rf"PTX1001.*{message}"):
+    with raises(PtxError, match=rf"PTX1001.*{message}"):
         product(wrong, X)
 
 
 def test_every_wrong_argument_is_in_one_message() -> None:
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         product(X.double(), X.to("meta"), out=torch.zeros(32).half())
     assert all(name in str(excinfo.value) for name in ("`x`:", "`y`:", "`z`:"))
 
@@ -120,7 +121,7 @@ def test_fake_tensors_have_no_values() -> None:
     mode: Any = import_module("torch._subclasses.fake_tensor").FakeTensorMode()
     with mode:
         fake = torch.zeros(32)
-    with pytest.raises(PtxError, match="`x`: expected a concrete tensor, found a FakeTensor"):
+    with raises(PtxError, match="`x`: expected a concrete tensor, found a FakeTensor"):
         product(fake, X)
 
 
@@ -153,9 +154,9 @@ def test_an_input_changed_after_the_forward_pass_is_an_error() -> None:
 
 def test_kernels_that_do_not_belong_together_are_refused() -> None:
     for options in ({"save_for_backward": [0]}, {"num_grad_inputs": 1}, {"save_for_backward": [0, 5]}):
-        with pytest.raises(PtxError, match="PTX1003"):
+        with raises(PtxError, match="PTX1003"):
             differentiable_kernel(product, product_gradient, **options)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(PtxError, match="neither kernel takes other"):
+    with raises(PtxError, match="neither kernel takes other"):
         differentiable_kernel(product, product_gradient)(X, X, other=1)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.base.formats import Value
 from pyptx.sim.hazards import Finding
+from tests.messages import raises
 
 HEAD = """.version 8.7
 .target sm_90a
@@ -43,7 +43,7 @@ def results(body: str, threads: int = 64, *, module: str = "", **options: Value)
 
 def assert_reported(text: str, code: str, *words: str, **options: Value) -> PtxError:
     """Run a module that must raise an error with this code and these words."""
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         sim.run(parse(text), **options)
     assert [d.code for d in excinfo.value.diagnostics] == [code], str(excinfo.value)
     for word in words:

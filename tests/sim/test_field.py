@@ -8,6 +8,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.parser import parse
+from tests.messages import raises
 from tests.sim.kernels import HEAD
 
 _AGGREGATED = (
@@ -41,7 +42,7 @@ def test_a_broadcast_from_the_one_lane_that_has_the_value_reads_nothing_uninitia
 
 @pytest.mark.parametrize("source", [1, 31])
 def test_a_value_taken_from_a_lane_that_has_none_is_uninitialized_where_it_is_used(source: int) -> None:
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         sim.run(parse(_AGGREGATED), block=32, args=[np.zeros(32, np.uint32), source])
     (finding,) = excinfo.value.diagnostics
     assert finding.code == "PTX0911"
@@ -97,7 +98,7 @@ def test_a_finding_names_the_lines_of_the_source_that_loc_gives() -> None:
 
 def test_an_error_and_its_notes_name_the_lines_of_the_source() -> None:
     stuck_module = parse(_RACE.replace("xor.b32 %r2, %r2, 128;", "bar.sync 1, 96;"))
-    with pytest.raises(sim.Hang) as excinfo:
+    with raises(sim.Hang) as excinfo:
         sim.run(stuck_module, block=64, args=[np.zeros(1, np.uint32)], check="none")
     (finding,) = excinfo.value.diagnostics
     assert finding.notes[0] == "it comes from /home/me/exchange.cu:14"
@@ -107,7 +108,7 @@ def test_an_error_and_its_notes_name_the_lines_of_the_source() -> None:
 
 def _hang_without_lines() -> Diagnostic:
     text = "\n".join(line for line in _RACE.splitlines() if ".loc" not in line)
-    with pytest.raises(sim.Hang) as excinfo:
+    with raises(sim.Hang) as excinfo:
         sim.run(parse(text.replace("xor.b32 %r2, %r2, 128;", "bar.sync 1, 96;")), block=64,
                 args=[np.zeros(1, np.uint32)], check="none")  # fmt: skip
     return excinfo.value.diagnostics[0]
@@ -298,7 +299,7 @@ def test_what_is_packed_with_undefined_values_and_unpacked_again_is_defined(body
 
 @pytest.mark.parametrize(("body", "name"), _USED.values(), ids=_USED)
 def test_bytes_that_nobody_defined_are_found_where_they_are_used(body: str, name: str) -> None:
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         sim.run(parse(_PACKED.replace("BODY", body)), block=32, args=[np.zeros(32, np.uint32)])
     (finding,) = excinfo.value.diagnostics
     assert finding.code == "PTX0911"

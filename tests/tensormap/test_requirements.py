@@ -21,7 +21,7 @@ from pyptx.tensormap import (
     problems,
     validate,
 )
-from tests.messages import assert_message
+from tests.messages import assert_message, raises
 
 GOOD = TensorMap(ElementType.BF16, 0x10000, (1024, 512), (2048,), (64, 128), swizzle=Swizzle.B128)
 SPREAD = TensorMap(ElementType.B4X16_P64, 0x20, (256, 8), (128,), (128, 8), swizzle=Swizzle.B128)
@@ -105,7 +105,7 @@ def test_a_bad_map_is_refused_for_one_reason(
     diagnostics = problems(replace(tensor, **changes))
     assert [d.code for d in diagnostics] == [code]
     assert message in diagnostics[0].message
-    with pytest.raises(PtxError):
+    with raises(PtxError):
         validate(replace(tensor, **changes))
 
 

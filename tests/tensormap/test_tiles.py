@@ -12,6 +12,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.specs import Layout, Tile
 from pyptx.tensormap import ElementType, Fill, Interleave, L2Promotion, Swizzle, TensorMap, element_type, tensor_map
 from pyptx.types import bf16, e4m3, f32, pred, s16, tf32
+from tests.messages import raises
 
 BF16, U8 = ElementType.BF16, ElementType.U8
 ENV = {"M": 512, "K": 256, "tile": 128}
@@ -56,9 +57,9 @@ def test_a_tile_that_tma_cannot_load_is_an_error_with_a_remedy() -> None:
         PtxError, match=r"a row of the box is 512 bytes, but swizzle B128 spans 128\n.*help: copy boxes 64 elem"
     ):
         tensor_map(Tile(8, "K", bf16, Layout.TMA_128B), ENV, 0)
-    with pytest.raises(PtxError, match=r"the stride of dimension 1 must be a multiple of 16 bytes.* got 10\n"):
+    with raises(PtxError, match=r"the stride of dimension 1 must be a multiple of 16 bytes.* got 10\n"):
         tensor_map(Tile(8, 5, bf16, tma_box=(8, 8)), {}, 0)
-    with pytest.raises(PtxError, match=r"96 is not a multiple of 64\n.*pad the columns, or use tma_rank=2"):
+    with raises(PtxError, match=r"96 is not a multiple of 64\n.*pad the columns, or use tma_rank=2"):
         tensor_map(Tile("M", "K", bf16, tma_rank=3, tma_box=(8, 64)), {"M": 64, "K": 96}, 0)
 
 
@@ -73,7 +74,7 @@ def test_a_tile_that_tma_cannot_load_is_an_error_with_a_remedy() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_interleaved_is_an_error(tile: Tile, code: str, words: str, remedy: str) -> None:
-    with pytest.raises(PtxError, match=words) as excinfo:
+    with raises(PtxError, match=words) as excinfo:
         tensor_map(tile, {}, 64)
     (finding,) = excinfo.value.diagnostics
     assert finding.code == code
@@ -82,7 +83,7 @@ def test_what_cannot_be_interleaved_is_an_error(tile: Tile, code: str, words: st
 
 
 def test_the_boxs_columns_are_whole_too() -> None:
-    with pytest.raises(PtxError, match="32 is not a multiple of 64"):
+    with raises(PtxError, match="32 is not a multiple of 64"):
         tensor_map(Tile("M", "K", bf16, tma_rank=3, tma_box=(8, "tile")), {"M": 64, "K": 128, "tile": 32}, 0)
 
 

@@ -11,6 +11,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
+from tests.messages import raises
 
 SCHEDULES = ("eager", "lazy")
 Array = np.ndarray[Any, Any]
@@ -208,7 +209,7 @@ ret;
     ],
 )  # fmt: skip
 def test_illegal_copies_are_errors(line: str, messages: str) -> None:
-    with pytest.raises(PtxError, match=messages):
+    with raises(PtxError, match=messages):
         run(ADDRESSES + INIT + line + " ret;", [np.zeros(64, "u4"), np.zeros(4, "u4")], PLAIN, threads=1)
 
 

@@ -12,6 +12,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.tensormap import ElementType, Fill, Swizzle, TensorMap
+from tests.messages import raises
 
 Array = np.ndarray[Any, Any]
 BYTES = 4096
@@ -112,7 +113,7 @@ def test_maps_with_steps_and_fills_go_together_too() -> None:
 def test_a_tensor_that_reaches_over_its_array_is_refused_all_the_same() -> None:
     inputs = np.zeros((40, 512), "f4")
     source = TensorMap(ElementType.F32, 0, (512, 4096), (2048,), (16, 8))
-    with pytest.raises(PtxError, match="is not inside"):
+    with raises(PtxError, match="is not inside"):
         copy_both_ways(inputs, source, OWN, (16, 0, 36))
 
 

@@ -18,6 +18,7 @@ from pyptx.sim.base.lanes import Shape
 from pyptx.sim.scheduling.orders import PRODUCTS, make_order
 from pyptx.sim.state.effects import BULK, COPIES, IN_ORDER, STORES
 from pyptx.tensormap import Swizzle
+from tests.messages import raises
 from tests.sim.patterns.cases import CASES
 from tests.sim.patterns.planted import patterns
 
@@ -193,7 +194,7 @@ def test_products_of_ctas_that_part_land_in_order_and_where_they_belong(name: st
 def test_operands_outside_of_shared_memory_are_an_error_at_the_instruction() -> None:
     outside = f"mov.b64 %b, {WgmmaDescriptor(65536, 128, 128, Swizzle.NONE).encode():#x};\n{PRODUCT}{COMMIT}trap;\n"
     for schedule, seed in ORDERS:
-        with pytest.raises(PtxError, match="matrix B reads shared addresses"):
+        with raises(PtxError, match="matrix B reads shared addresses"):
             chain(outside, schedule, seed)
 
 

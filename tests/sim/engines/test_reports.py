@@ -8,6 +8,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from tests.messages import raises
 
 TEXT = """.version 9.4
 .target sm_107a
@@ -61,7 +62,7 @@ def test_what_a_copy_finds_ends_no_conditional_phase(report: str, position: int,
 
 def test_reports_need_their_layout() -> None:
     data = np.full(64, 0xFF, "u1")
-    with pytest.raises(PtxError, match=r"was not initialized with `\.layout::v1`"):
+    with raises(PtxError, match=r"was not initialized with `\.layout::v1`"):
         run(PLAIN.format(copy=COPY, report="per_element::ff"), data, "layout::v0")
     assert run(f"{COPY} [box], [%x], 64, [bar];", data, "layout::v0")[:3].tolist() == [0, 1, 0]
 
@@ -70,5 +71,5 @@ def test_edges_may_lie_outside_of_the_array() -> None:
     data = np.arange(1, 56, dtype="u1")
     output = run(f"{COPY}.ignore_oob [box], [%x], 64, 0, 9, [bar];", data)[4:].view("u1")
     np.testing.assert_array_equal(output[:55], data)
-    with pytest.raises(PtxError, match="nearest allocation"):
+    with raises(PtxError, match="nearest allocation"):
         run(f"{COPY}.ignore_oob [box], [%x], 64, 0, 8, [bar];", data)

@@ -8,6 +8,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from tests.messages import raises
 
 _TEXT = """.version 9.0
 .target sm_100a
@@ -81,7 +82,7 @@ def test_arguments_and_results_of_128_bits(code: str, low: object, high: object)
 
 @pytest.mark.parametrize("call", ["call (%n), %f, (%n);", "call %f;"])
 def test_a_call_through_a_register_without_a_prototype_is_illegal(call: str) -> None:
-    with pytest.raises(PtxError) as caught:
+    with raises(PtxError) as caught:
         run(f"mov.u64 %f, less; {call}", "")
     [found] = caught.value.diagnostics
     text = "`call` through a register names no `.callprototype` or `.calltargets`"

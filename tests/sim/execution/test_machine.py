@@ -8,6 +8,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from tests.messages import raises
 
 HEAD = ".version 8.5\n.target sm_90\n.address_size 64\n"
 CTAS = 4
@@ -53,7 +54,7 @@ def test_a_register_that_only_the_first_batch_writes_is_zero_in_the_others(kind:
 def test_what_the_first_batch_writes_is_not_written_in_the_others() -> None:
     write, read = REGISTERS["b32"]
     text = KERNEL.format(type="b32", write=write, read=read)
-    with pytest.raises(PtxError, match="CTA 1"):
+    with raises(PtxError, match="CTA 1"):
         run(text, poison=True)
 
 

@@ -10,6 +10,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from tests.messages import raises
 from tests.sim.lanes import compute
 
 N = np.arange(32, dtype="u4")
@@ -126,7 +127,7 @@ def test_an_absolute_address_is_one_of_local_memory(address: str) -> None:
 @pytest.mark.parametrize("address", ["box[1.5]", "%rd1[1]", "f[1]"])
 def test_an_index_that_is_no_integer_or_of_no_array_is_refused(address: str) -> None:
     functions = f".shared .u32 box[4];\n{_F}"
-    with pytest.raises(PtxError) as caught:
+    with raises(PtxError) as caught:
         _run(f"ld.shared.u32 %r2, {address};", functions)
     [found] = caught.value.diagnostics
     assert (found.code, found.message) == ("PTX1105", "`ld.shared.u32` is not simulated")

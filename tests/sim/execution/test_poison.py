@@ -14,6 +14,7 @@ from pyptx.parser import parse
 from pyptx.sim.execution.tracking import POISON, Tracker
 from pyptx.sim.program.blocks import prepare
 from tests.examples.test_kernels import RUNS, simulate_run
+from tests.messages import raises
 from tests.sim.kernels import kernel
 from tests.sim.test_corpus import _CASES  # pyright: ignore[reportPrivateUsage]
 from tools import sim_corpus
@@ -84,7 +85,7 @@ RIGHT = [
 @pytest.mark.parametrize("schedule", ["eager", "random"])
 @pytest.mark.parametrize(("body", "register", "lanes"), WRONG)
 def test_a_register_read_before_it_was_written(body: str, register: str, lanes: int, schedule: str) -> None:
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         run_with_poison(body, schedule=schedule)
     (finding,) = excinfo.value.diagnostics
     assert finding.code == "PTX0911"
@@ -95,7 +96,7 @@ def test_a_register_read_before_it_was_written(body: str, register: str, lanes: 
 
 @pytest.mark.parametrize(("body", "register"), [(body, register) for body, register, _ in WRONG[:4]])
 def test_checked_runs_report_it_too(body: str, register: str) -> None:
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         run_with_poison(body, check="all", poison=False)
     assert {d.code for d in excinfo.value.diagnostics} == {"PTX0911"}
     assert register in str(excinfo.value)
@@ -141,7 +142,7 @@ _PASSED = """.func (.reg .u32 r) passed(.reg .u32 x)
     ],
 )
 def test_lanes_that_made_no_call_have_no_result(body: str, module: str, register: str, lanes: int) -> None:
-    with pytest.raises(PtxError) as caught:
+    with raises(PtxError) as caught:
         run_with_poison(body, module)
     [found] = caught.value.diagnostics
     assert found.code == "PTX0911"
@@ -176,7 +177,7 @@ def test_the_pattern_is_a_nan_in_every_width() -> None:
 
 def test_batches_do_not_inherit_what_others_have_written() -> None:
     body = f"mov.u32 %r1, %ctaid.x;\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 mov.u32 %r0, 1;\n{STORE}"
-    with pytest.raises(PtxError, match="CTA 1 warp 0 lane 0 reads %r0"):
+    with raises(PtxError, match="CTA 1 warp 0 lane 0 reads %r0"):
         run_with_poison(body, grid=2, batch_lanes=64)
 
 

@@ -8,6 +8,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from tests.messages import raises
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
@@ -98,7 +99,7 @@ alloca.u64 %p, %n;
 ret;
 }}
 """)
-    with pytest.raises(PtxError, match="bytes of local memory"):
+    with raises(PtxError, match="bytes of local memory"):
         sim.run(module)
 
 
@@ -115,7 +116,7 @@ ret;
 }}
 """
     sim.run(parse(text.replace("THREADS", "4")), block=8)
-    with pytest.raises(PtxError, match=f"`alloca.u{bits}` of -1 bytes") as excinfo:
+    with raises(PtxError, match=f"`alloca.u{bits}` of -1 bytes") as excinfo:
         sim.run(parse(text.replace("THREADS", "8")), block=8)
     assert excinfo.value.diagnostics[0].line == 9
     assert "thread (4, 0, 0)" in str(excinfo.value)

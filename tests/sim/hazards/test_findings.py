@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from pyptx import TensorSpec, Tile, kernel, ptx, sim, smem
 from pyptx.diagnostics import PtxError, Span
@@ -16,6 +15,7 @@ from pyptx.sim import rules
 from pyptx.sim.hazards import Agent, Finding, Place
 from pyptx.sim.reports.findings import group_by_cause
 from pyptx.types import u32
+from tests.messages import raises
 from tests.sim.kernels import kernel as kernel_text
 
 UNORDERED = parse(
@@ -62,7 +62,7 @@ def test_other_rules_grids_and_places_without_a_partner_stay_apart() -> None:
 
 
 def test_a_missing_barrier_between_several_stores_and_loads_is_one_error() -> None:
-    with pytest.raises(PtxError) as error:
+    with raises(PtxError) as error:
         sim.run(UNORDERED, block=64, args=[np.zeros(64, np.uint32)])
     (finding,) = error.value.diagnostics
     assert "(128 times)" in finding.message
@@ -89,7 +89,7 @@ def test_a_finding_of_an_edited_module_shows_no_line_of_another_instruction() ->
     assert isinstance(entry, Function)
     body = [s for s in entry.body if not (isinstance(s, Instruction) and s.opcode == "nanosleep")]
     module = replace(UNORDERED, directives=(*UNORDERED.directives[:-1], replace(entry, body=tuple(body))))
-    with pytest.raises(PtxError) as error:
+    with raises(PtxError) as error:
         sim.run(module, block=64, args=[np.zeros(64, np.uint32)])
     assert [finding.code for finding in error.value.diagnostics] == ["PTX0901"]
     assert " | " not in str(error.value)

@@ -12,6 +12,7 @@ from pyptx.diagnostics import PtxError, Severity, Span
 from pyptx.sim.hazards import Group, Hazards, Place, Space, load, show, store
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.rules import REMEDIES, RULES
+from tests.messages import raises
 
 WARP = np.arange(32)
 FULL = 0xFFFFFFFF
@@ -140,12 +141,12 @@ def test_a_finding_as_json() -> None:
 
 
 def test_errors_raise_and_warnings_only_when_strict() -> None:
-    with pytest.raises(PtxError, match="PTX0901"):
+    with raises(PtxError, match="PTX0901"):
         _race().findings.raise_for()
     engine = Hazards()
     engine.state.report(next(rule for rule in RULES if rule.severity is Severity.WARNING), place(), "x")
     engine.findings.raise_for()
-    with pytest.raises(PtxError):
+    with raises(PtxError):
         engine.findings.raise_for(strict=True)
 
 

@@ -12,6 +12,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from tests.messages import raises
 
 HEADER = ".version 8.3\n.target sm_90\n.address_size 64\n"
 FRAME = """\
@@ -298,7 +299,7 @@ def test_surface_stores_and_reductions() -> None:
     ],
 )
 def test_errors(body: str, image: Any, message: str) -> None:
-    with pytest.raises(PtxError, match=message) as excinfo:
+    with raises(PtxError, match=message) as excinfo:
         run(body, image, np.full((64, 4), 100, np.uint32))
     assert excinfo.value.diagnostics[0].line == 20
 
@@ -323,6 +324,6 @@ def test_descriptions(make: Any, message: str) -> None:
 def test_a_failed_launch_leaves_the_surface() -> None:
     array = np.zeros(4, np.uint32)
     body = "sust.b.1d.b32.zero [%rd1, {0}], %r2;\n trap;"
-    with pytest.raises(PtxError, match="trap"):
+    with raises(PtxError, match="trap"):
         run(body, sim.Surface(array, "1d"), np.ones((1, 4), np.uint32))
     assert not array.any()

@@ -16,6 +16,7 @@ from pyptx.parser import parse
 from pyptx.sim.launch import overlaps
 from pyptx.sim.state.unstarted import PendingClusters
 from pyptx.tensormap import ElementType, TensorMap, encode
+from tests.messages import raises
 from tests.sim.kernels import assert_reported, kernel
 
 COPY = kernel(
@@ -158,7 +159,7 @@ def test_the_largest_grid_starts_at_once_and_one_that_is_resident_is_refused() -
     largest = (2**31 - 1, 65535, 65535)
     machine = sim.Machine(parse(NUMBER), args=[OUT, 1], grid=largest, schedule="adversarial", seed=1)
     assert machine.registers(cta=largest[0] * largest[1] * largest[2] - 1)
-    with pytest.raises(PtxError, match="not enough memory to run 2147483647 CTAs"):
+    with raises(PtxError, match="not enough memory to run 2147483647 CTAs"):
         sim.Machine(parse(NUMBER), args=[OUT, 1], grid=2**31 - 1, cooperative=True)
 
 
@@ -199,7 +200,7 @@ WRONG_VALUES: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize(("make", "words"), list(WRONG_VALUES.values()), ids=list(WRONG_VALUES))
 def test_values_that_say_nothing(make: Callable[[], Any], words: str) -> None:
-    with pytest.raises(PtxError, match=words):
+    with raises(PtxError, match=words):
         make()
 
 
@@ -240,9 +241,9 @@ def test_masks_of_tensors_and_structures_are_refused() -> None:
 def test_a_stream_takes_launches_and_a_machine_what_launches() -> None:
     module = parse(NUMBER)
     for wrong in (module, [module], sim.Launch(module, args=[OUT, 1])):
-        with pytest.raises(PtxError, match=r"a list of sim\.Launch"):
+        with raises(PtxError, match=r"a list of sim\.Launch"):
             sim.stream(cast("Any", wrong))
-    with pytest.raises(PtxError, match=r"sim\.Machine has no option `bloc`"):
+    with raises(PtxError, match=r"sim\.Machine has no option `bloc`"):
         sim.Machine(module, args=[OUT, 1], bloc=3)
 
 
@@ -256,7 +257,7 @@ def test_questions_that_a_machine_cannot_answer() -> None:
         (lambda m: m.shared(0, None, "u32", -1), "-1 × uint32 at "),
     ]
     for ask, words in questions:
-        with pytest.raises(PtxError, match=re.escape(words)):
+        with raises(PtxError, match=re.escape(words)):
             ask(machine)
 
 

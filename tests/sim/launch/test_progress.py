@@ -19,6 +19,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.launch import progress
+from tests.messages import raises
 from tests.sim.kernels import HEAD, assert_reported, kernel
 
 ENDLESS = """
@@ -277,7 +278,7 @@ def test_an_error_leaves_the_callers_arrays_alone(text: str, options: dict[str, 
     out = np.full(64, 9, np.int32)
     args = tuple(out if item is ... else item for item in options.pop("args", (...,)))
     launch: dict[str, Any] = {"entry": "k" if "entry k" in text else None, "block": 64, "args": args, **options}
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         sim.run(parse(text), **launch)
     assert excinfo.value.diagnostics[-1].code == code, str(excinfo.value)
     assert words in str(excinfo.value)
@@ -286,7 +287,7 @@ def test_an_error_leaves_the_callers_arrays_alone(text: str, options: dict[str, 
 
 def test_the_step_limit_says_where_the_threads_are() -> None:
     text = kernel("setp.ge.u32 %p0, %t, 32;\n@%p0 bra wait;\nl: add.u32 %r1, %r1, 1;\nbra l;\nwait: bar.sync 1, 64;")
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         sim.run(parse(text), block=64, args=(np.zeros(64, np.int32),), max_steps=3000, check="none")
     (finding,) = excinfo.value.diagnostics
     assert finding.code == "PTX1122"

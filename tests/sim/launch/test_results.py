@@ -13,6 +13,7 @@ from pyptx.parser import parse
 from pyptx.sim.launch import results
 from pyptx.sim.observers.checks.choice import CLASSES, OPTIONAL
 from pyptx.sim.observers.timeline import Stopped
+from tests.messages import raises
 from tests.sim.kernels import kernel
 
 UNCHECKED = ", ".join(name for name in CLASSES if name in OPTIONAL)
@@ -69,7 +70,7 @@ def test_a_recorded_timeline_is_a_frame_of_the_cell() -> None:
 
 def test_a_recorded_hang_is_a_hang() -> None:
     waits = parse(kernel("setp.lt.u32 %p1, %t, 32;\n@%p1 bar.sync 1, 64;\nbar.sync 0;"))
-    with pytest.raises(sim.Hang) as excinfo:
+    with raises(sim.Hang) as excinfo:
         sim.run(waits, block=64, args=[np.zeros(64, np.uint32)], timeline=True)
     assert isinstance(excinfo.value, Stopped)
     assert excinfo.value.timeline.html()

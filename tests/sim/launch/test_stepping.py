@@ -11,6 +11,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.launch import stepping
+from tests.messages import raises
 from tests.sim.kernels import kernel
 
 BODY = """setp.eq.u32 %p0, %t, 0;
@@ -159,14 +160,14 @@ def no_array(m: sim.Machine) -> None:
 )  # fmt: skip
 def test_what_cannot_be_shown_is_said(ask: Any, words: str) -> None:
     m, _ = machine()
-    with pytest.raises(PtxError, match=words):
+    with raises(PtxError, match=words):
         ask(m)
 
 
 def test_a_hang_leaves_the_machine_to_look_at() -> None:
     text = kernel("setp.ge.u32 %p0, %t, 32;\n@%p0 exit;\nbar.sync 1, 64;")
     m, _ = machine(text)
-    with pytest.raises(PtxError, match="PTX0990"):
+    with raises(PtxError, match="PTX0990"):
         m.run()
     assert [(s.warp, s.doing) for s in m.where()] == [(0, "waits"), (1, "exited")]
 
@@ -188,7 +189,7 @@ def test_watched_registers_tell_every_change() -> None:
 
 
 def test_a_watched_register_has_to_exist() -> None:
-    with pytest.raises(PtxError, match="no register `%r19` is used; expected one of %f1"):
+    with raises(PtxError, match="no register `%r19` is used; expected one of %f1"):
         sim.run(parse(TEXT), block=64, args=(np.zeros(64, np.int32),), watch=["%r19"])
 
 
@@ -220,16 +221,16 @@ def test_an_error_is_raised_at_the_step_at_which_it_comes_to_light(schedule: str
     m, out = machine(text, check="all", schedule=schedule)
     assert m.run(until=load)
     assert m.hazards == []
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         m.step()
     assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0901"]
     assert [finding.rule.code for finding in m.hazards] == ["PTX0901"]
     assert m.registers(thread=40)["%r4"] == 8
     assert m.step()  # Errors already raised are not raised again.
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         m.run()
     assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0911"]
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         m.finish()
     assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0901", "PTX0911"]
     assert not out.any()
@@ -255,7 +256,7 @@ def test_a_right_kernel_steps_through_its_checks() -> None:
 
 def test_machine_errors_stand_behind_what_may_have_caused_them() -> None:
     m, _ = machine(kernel(RACE + "\nld.global.u32 %r5, [%o+4096];", module=BOX), check="all", on_hazard="report")
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         m.run()
     assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0901", "PTX0911", "PTX1110"]
 

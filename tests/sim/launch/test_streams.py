@@ -14,6 +14,7 @@ from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.sim.hazards import Finding
 from pyptx.types import u32
+from tests.messages import raises
 
 HEAD = """.version 8.0
 .target sm_90
@@ -150,7 +151,7 @@ def test_without_a_wait_values_are_wrong_in_some_schedule() -> None:
 def test_a_finding_says_which_grid() -> None:
     program = module(producer=f"{LAUNCH} {STEP}", consumer=f"{LOAD} {STORE}")
     x, y, z = arrays(3)
-    with pytest.raises(PtxError, match=r"PTX0906[^$]*warp 0 lane 0 of `consumer`; the other place: .* of `producer`"):
+    with raises(PtxError, match=r"PTX0906[^$]*warp 0 lane 0 of `consumer`; the other place: .* of `producer`"):
         launch_stream(program, (x, y), (y, z), schedule="lazy")
     assert not y.any(), "arrays are written back when the whole stream succeeded"
 
@@ -291,7 +292,7 @@ def test_views_of_the_same_bytes_are_the_same_memory() -> None:
 def test_a_hang_names_the_grid_that_is_waited_for() -> None:
     program = module(producer=f"{LAUNCH} @%first bra out; bar.sync 1, 128; out:", consumer=f"{WAIT} {STEP}")
     x, y, z = arrays(3)
-    with pytest.raises(sim.Hang) as excinfo:
+    with raises(sim.Hang) as excinfo:
         launch_stream(program, (x, y), (y, z), grid=2)
     first, second = excinfo.value.diagnostics
     assert first.code == second.code == "PTX0990"
@@ -306,7 +307,7 @@ def test_a_hang_names_the_grid_that_is_waited_for() -> None:
 def test_a_hang_counts_one_cta_in_the_singular() -> None:
     program = module(producer=f"{LAUNCH} @%first bra out; bar.sync 1, 256; out:", consumer=f"{WAIT} {STEP}")
     x, y, z = arrays(3)
-    with pytest.raises(sim.Hang, match="wait for grid `producer`: 1 of its 1 CTA has not completed"):
+    with raises(sim.Hang, match="wait for grid `producer`: 1 of its 1 CTA has not completed"):
         launch_stream(program, (x, y), (y, z), grid=1)
 
 
@@ -316,7 +317,7 @@ def test_no_dependent_has_to_run_while_the_primary_does() -> None:
         consumer="@%first st.release.gpu.global.u32 [%flag], 1;",
     )
     x, y, _ = arrays(3)
-    with pytest.raises(sim.Hang, match=r"PTX0991.*`producer` poll `b`(.|\n)*`consumer` has not started"):
+    with raises(sim.Hang, match=r"PTX0991.*`producer` poll `b`(.|\n)*`consumer` has not started"):
         launch_stream(program, (x, y), (x, y), schedule="lazy")
     launch_stream(program, (x, y), (x, y), schedule="eager")
 
@@ -350,9 +351,9 @@ def test_what_a_stream_does_not_take() -> None:
     program = module(producer=STEP)
     assert sim.stream([]) == []
     x, y = arrays(2)
-    with pytest.raises(PtxError, match=r"PTX1103.*sim\.stream has no option `timeline`"):
+    with raises(PtxError, match=r"PTX1103.*sim\.stream has no option `timeline`"):
         launch_stream(program, (x, y), timeline=True)
-    with pytest.raises(PtxError, match="schedule='random', seed=4 repeats this run"):
+    with raises(PtxError, match="schedule='random', seed=4 repeats this run"):
         launch_stream(module(producer="trap;"), (x, y), schedule="random", seed=4)
 
 
@@ -360,7 +361,7 @@ def test_a_fault_says_which_grid() -> None:
     program = module(producer="mov.u64 %a, 0; ld.global.u32 %v, [%a];")
     x, y = arrays(2)
     launches = [sim.Launch(program, args=[x, y], label="warm-up")]
-    with pytest.raises(PtxError, match=r"in `producer` of `warm-up`, CTA 0,"):
+    with raises(PtxError, match=r"in `producer` of `warm-up`, CTA 0,"):
         sim.stream(launches)
 
 
@@ -396,7 +397,7 @@ def test_places_say_which_module() -> None:
     launches = [sim.Launch(first, grid=2, block=64, args=[x, y]),
                 sim.Launch(second, grid=2, block=64, args=[y, z], programmatic=True)]  # fmt: skip
     for _ in range(2):
-        with pytest.raises(PtxError, match=r"^<module 2>:17:5: (.|\n)* at <module 1>:17:"):
+        with raises(PtxError, match=r"^<module 2>:17:5: (.|\n)* at <module 1>:17:"):
             sim.stream(launches, schedule="lazy")
 
 

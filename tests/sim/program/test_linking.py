@@ -11,6 +11,7 @@ from pyptx import sim
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.ir import Module
 from pyptx.parser import parse
+from tests.messages import raises
 from tests.sim.linked import PAIRS, arch_of, links_with_nvjitlink, module, pair
 
 READ = "ld.global.u32 %r1, [x];"
@@ -188,7 +189,7 @@ def test_modules_of_several_versions_and_targets_run_on_the_newest() -> None:
 
 def test_what_does_not_link_names_both_places_and_a_remedy() -> None:
     modules = [module(".visible .global .u32 x = 1;" + entry(READ)), module("\n.visible .global .u32 x = 2;")]
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         sim.link(modules, ["a.ptx", "b.ptx"])
     (finding,) = excinfo.value.diagnostics
     assert str(finding.origin) == "b.ptx:5:1"
@@ -199,7 +200,7 @@ def test_what_does_not_link_names_both_places_and_a_remedy() -> None:
 
 def test_a_fault_names_the_module() -> None:
     modules = [module(PROTO + entry(CALL)), module(adds(1, extra="trap;"))]
-    with pytest.raises(PtxError, match=r"^<module 2>:5:22: error\[PTX1120\]"):
+    with raises(PtxError, match=r"^<module 2>:5:22: error\[PTX1120\]"):
         sim.run(modules, args=[np.zeros(1, np.uint32)])
 
 
@@ -219,7 +220,7 @@ def test_a_new_name_that_there_is_already_gets_a_dollar() -> None:
 
 def test_a_function_in_which_a_name_has_two_meanings_is_refused() -> None:
     body = READ + "{ .reg .u32 x; mov.u32 x, 3; add.u32 %r1, %r1, x; }"
-    with pytest.raises(PtxError, match=r"PTX1108.*`x`, which another module also has, is hidden by a name in `k2`"):
+    with raises(PtxError, match=r"PTX1108.*`x`, which another module also has, is hidden by a name in `k2`"):
         sim.link([module(".global .u32 x = 1;"), module(".global .u32 x = 2;" + entry(body, "k2"))])
 
 
@@ -243,7 +244,7 @@ def test_lines_of_source_are_those_of_the_module() -> None:
 
     first = add_line("one", PROTO + entry(".loc 1 7 0\n" + CALL))
     second = add_line("two", adds(1, extra="\n.loc 1 9 0\ntrap;"))
-    with pytest.raises(PtxError, match=r"it comes from two\.cu:9"):
+    with raises(PtxError, match=r"it comes from two\.cu:9"):
         sim.run([first, second], args=[np.zeros(1, np.uint32)])
 
 

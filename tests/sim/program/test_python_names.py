@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from pyptx import TensorSpec, Tile, kernel, ptx, reg, sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.types import u32
+from tests.messages import raises
 
 
 @kernel(in_specs=(Tile("n", u32),), out_specs=(Tile("n", u32),), grid=(1,), block=(32, 1, 1))
@@ -50,7 +50,7 @@ def test_a_variable_of_several_registers_is_all_of_them() -> None:
 
 
 def test_an_unknown_variable_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(PtxError, match="no register `sum` is used; expected one of px, py, thread, "):
+    with raises(PtxError, match="no register `sum` is used; expected one of px, py, thread, "):
         sums.simulate(X, watch=["sum"])
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from pyptx import PtxError, parser, sim
 from pyptx.isa.directives import Place, list_header_directives
+from tests.messages import raises
 
 REFUSED: dict[str, tuple[str, dict[str, int]]] = {
     ".maxntid": (".maxntid 32", {"block": 33}),
@@ -60,19 +61,19 @@ def test_every_directive_of_a_kernel_limits_launches_or_has_a_reason_not_to() ->
 def test_launches_that_a_directive_forbids_are_refused(name: str) -> None:
     directive, launch = REFUSED[name]
     run("", **launch)
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         run(directive, **launch)
     assert excinfo.value.diagnostics[0].code == "PTX1103"
 
 
 def test_the_grid_limit_counts_the_ctas_of_clusters() -> None:
     directives = ".reqntid 1 .reqnctapercluster 2, 1, 1"
-    with pytest.raises(PtxError, match=r"grid is \(4294967294, 1, 1\); the limit in x is 2147483647"):
+    with raises(PtxError, match=r"grid is \(4294967294, 1, 1\); the limit in x is 2147483647"):
         run(f"{directives} .blocksareclusters", grid=2**31 - 1, block=1)
 
 
 def test_messages_count_one_thread_in_the_singular() -> None:
-    with pytest.raises(PtxError, match=r"a cluster of 2 CTAs; the kernel's `\.maxclusterrank` allows 1"):
+    with raises(PtxError, match=r"a cluster of 2 CTAs; the kernel's `\.maxclusterrank` allows 1"):
         run(".maxclusterrank 1", grid=2, cluster=2)
-    with pytest.raises(PtxError, match=r"a block of 1 thread; the kernel's `\.maxntid` allows 0"):
+    with raises(PtxError, match=r"a block of 1 thread; the kernel's `\.maxntid` allows 0"):
         run(".maxntid 0", block=1)

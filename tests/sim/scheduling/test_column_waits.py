@@ -10,6 +10,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError, Span
 from pyptx.parser import parse
+from tests.messages import raises
 
 ORDERS = [("eager", 0), ("lazy", 0), *(("adversarial", seed) for seed in range(9)), *(("random", s) for s in range(6))]
 ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32"
@@ -99,7 +100,7 @@ def hang(text: str, **options: Any) -> sim.Hang:
     hangs: list[sim.Hang] = []
     for check in ("none", "all"):
         for schedule in ("eager", "lazy", "random", "adversarial"):
-            with pytest.raises(sim.Hang) as excinfo:
+            with raises(sim.Hang) as excinfo:
                 run(text, schedule, check=check, **options)
             hangs.append(excinfo.value)
     return hangs[0]
@@ -227,7 +228,7 @@ def test_after_the_permit_is_given_up_an_allocation_is_an_error_though_it_could_
     late_allocation = use(512, "%t").replace(
         ALLOC, f"tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n{ALLOC}"
     )
-    with pytest.raises(PtxError, match="after relinquish_alloc_permit"):
+    with raises(PtxError, match="after relinquish_alloc_permit"):
         run(kernel(late_allocation))
     right = use(512, "%t") + "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n"
     right = right.replace("tcgen05.relinquish", "bar.sync 0;\ntcgen05.relinquish")

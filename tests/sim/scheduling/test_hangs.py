@@ -20,7 +20,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.scheduling import stalls
 from tests.examples.test_kernels import example
-from tests.messages import assert_message
+from tests.messages import assert_message, raises
 from tests.sim.kernels import kernel
 
 SHARED = """.shared .align 8 .b64 full[4];
@@ -375,7 +375,7 @@ def launch(case: Hang, body: str, **options: Any) -> sim.Result:
 @pytest.mark.parametrize("name", HANGS)
 def test_a_hang_is_explained(name: str, schedule: str) -> None:
     case = HANGS[name]
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         launch(case, case.body, schedule=schedule)
     if case.code != "PTX1126":
         assert isinstance(excinfo.value, sim.Hang)
@@ -399,7 +399,7 @@ RING = HANGS["producer starts with the parity of consumers"]
 
 
 def test_a_hang_begins_with_the_circle_and_the_remedy() -> None:
-    with pytest.raises(sim.Hang) as excinfo:
+    with raises(sim.Hang) as excinfo:
         launch(RING, RING.body)
     first, *tail = str(excinfo.value).splitlines()
     assert "deadlock: circular wait: mbarrier `" in first
@@ -422,7 +422,7 @@ def test_a_hang_begins_with_the_circle_and_the_remedy() -> None:
 )  # fmt: skip
 def test_a_circle_says_which_signal_is_behind_which_wait(name: str, remedy: str, signal: tuple[str, str]) -> None:
     case = HANGS[name]
-    with pytest.raises(sim.Hang) as excinfo:
+    with raises(sim.Hang) as excinfo:
         launch(case, case.body)
     (finding,) = excinfo.value.diagnostics
     assert (finding.help or "").startswith(remedy)
@@ -436,13 +436,13 @@ def test_a_circle_says_which_signal_is_behind_which_wait(name: str, remedy: str,
 def test_a_forgotten_init_is_one_finding() -> None:
     body = "mbarrier.arrive.shared::cta.b64 _, [full];"
     for check, code in (("all", "PTX0950"), ("mbarriers", "PTX0950"), ("races", "PTX1126"), ("none", "PTX1126")):
-        with pytest.raises(PtxError) as excinfo:
+        with raises(PtxError) as excinfo:
             sim.run(parse(kernel(body, module=SHARED)), args=[np.zeros(1, np.int32)], check=check)
         assert [d.code for d in excinfo.value.diagnostics] == [code]
 
 
 def test_warps_that_cannot_reach_a_barrier_are_not_named_at_it() -> None:
-    with pytest.raises(sim.Hang) as excinfo:
+    with raises(sim.Hang) as excinfo:
         launch(HANGS["missing arrive"], HANGS["missing arrive"].body)
     node = excinfo.value.report.guilty
     assert node is not None
@@ -455,7 +455,7 @@ def test_a_count_of_init_that_is_too_low_is_what_the_error_names(schedule: str) 
     arrives = "setp.lt.u32 %p3, %t, 2;\n@%p3 mbarrier.arrive.shared::cta.b64 _, [full];\n"
     waits = "again: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0; // here\n@!%p2 bra again;\n"
     text = kernel(init(1) + roles(arrives, "nanosleep.u32 9;\nbar.sync 1, 32;\n" + waits), module=SHARED)
-    with pytest.raises(sim.Hang) as excinfo:
+    with raises(sim.Hang) as excinfo:
         sim.run(parse(text), block=64, args=[np.zeros(64, np.int32)], schedule=schedule)
     first = excinfo.value.diagnostics[0]
     assert first.code == "PTX0990"
@@ -472,7 +472,7 @@ wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1+520], 0;
     text = kernel("setp.eq.u32 %p0, %t, 0;\n" + body, module=".extern .shared .align 128 .b8 smem[];")
     messages: list[str] = []
     for parts in (None, {"tile": 0, "full": 512}):
-        with pytest.raises(PtxError) as excinfo:
+        with raises(PtxError) as excinfo:
             sim.run(parse(text), block=32, args=(np.zeros(32, np.int32),), shared=1024, check="none", parts=parts)
         messages.append(excinfo.value.diagnostics[0].message)
     assert "mbarrier `smem`+520 of CTA 0" in messages[0]
@@ -481,7 +481,7 @@ wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1+520], 0;
 
 def test_an_mbarrier_below_every_name_has_its_address() -> None:
     body = "mbarrier.init.shared::cta.b64 [%r1], 2;\nwait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 0;\n"
-    with pytest.raises(sim.Hang) as caught:
+    with raises(sim.Hang) as caught:
         sim.run(parse(kernel(f"mov.u32 %r1, 1024;\n{body}@!%p2 bra wait;")), args=(np.zeros(1, np.int32),), shared=64)
     assert "mbarrier shared 0x400 of CTA 0, phase 0: 2 of 2 arrivals missing" in caught.value.diagnostics[0].message
 
@@ -493,7 +493,7 @@ mbarrier.arrive.shared::cta.b64 _, [full];
 wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;
 @!%p2 bra wait;"""
     text = kernel("setp.eq.u32 %p0, %t, 0;\n" + body, module=".shared .align 8 .b64 full;")
-    with pytest.raises(sim.Hang) as excinfo:
+    with raises(sim.Hang) as excinfo:
         sim.run(parse(text), block=32, args=(np.zeros(32, np.int32),))
     codes = [finding.code for finding in excinfo.value.diagnostics]
     assert codes[0] == "PTX0990"
@@ -505,7 +505,7 @@ def test_a_kernel_in_python_names_its_barriers_and_its_lines(monkeypatch: pytest
     gemm = example("hopper_gemm")
     monkeypatch.setattr(gemm, "STAGE_BYTES", gemm.STAGE_BYTES + 16)
     a = np.zeros((256, 128), ml_dtypes.bfloat16)
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         gemm.make().simulate(a, a, check="none")
     (finding,) = excinfo.value.diagnostics
     assert finding.code == "PTX0990"
@@ -552,7 +552,7 @@ def _loop(body: str) -> str:
 @pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
 def test_a_loop_whose_guarded_exit_never_fires_makes_no_progress(body: str) -> None:
     for schedule, seed in EVERY:
-        with pytest.raises(PtxError) as excinfo:
+        with raises(PtxError) as excinfo:
             sim.run(parse(_loop(body)), block=32, args=[np.zeros(64, "u4")], schedule=schedule, seed=seed,
                     max_steps=400_000, check="hangs")  # fmt: skip
         assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0991"], (schedule, seed)

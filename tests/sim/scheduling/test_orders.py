@@ -17,6 +17,7 @@ from pyptx.sim.base.lanes import Shape
 from pyptx.sim.scheduling.orders import make_order
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
 from tests.examples.test_kernels import RUNS, Run, simulate_run
+from tests.messages import raises
 from tests.sim.kernels import kernel
 from tests.sim.test_corpus import _CASES  # pyright: ignore[reportPrivateUsage]
 from tools import sim_corpus
@@ -148,15 +149,15 @@ cp.async.wait_all;""",
 
 def test_an_error_names_the_schedule_and_the_seed_that_repeat_it() -> None:
     text = kernel("setp.eq.u32 %p0, %t, 5;\n@%p0 trap;")
-    with pytest.raises(PtxError, match=r"schedule='random', seed=11 repeats this run"):
+    with raises(PtxError, match=r"schedule='random', seed=11 repeats this run"):
         sim.run(parse(text), block=32, args=(np.zeros(32, np.int32),), schedule="random", seed=11)
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         sim.run(parse(text), block=32, args=(np.zeros(32, np.int32),))
     assert "repeats" not in str(excinfo.value)
 
 
 def test_an_unknown_schedule_is_an_error_that_lists_them() -> None:
-    with pytest.raises(PtxError, match="no schedule 'fast'; there are eager, lazy, random, adversarial"):
+    with raises(PtxError, match="no schedule 'fast'; there are eager, lazy, random, adversarial"):
         sim.run(parse(kernel("")), args=(np.zeros(1, np.int32),), schedule="fast")
 
 

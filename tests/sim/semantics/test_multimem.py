@@ -11,6 +11,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from tests.messages import raises
 
 Array = np.ndarray[Any, Any]
 LANES = 64
@@ -138,9 +139,9 @@ multimem.red.async.release.gpu.global.add.u32 [%m], 1;""", replicas, np.zeros(LA
 
 
 def test_other_addresses_are_refused() -> None:
-    with pytest.raises(PtxError, match="there is no multicast object"):
+    with raises(PtxError, match="there is no multicast object"):
         run("multimem.st.global.u32 [%o], %t;", [np.zeros(LANES, "u4")], np.zeros(LANES, "u4"), 4)
-    with pytest.raises(PtxError, match="nearest allocation"):
+    with raises(PtxError, match="nearest allocation"):
         run("st.global.u32 [%m], %t;", [np.zeros(LANES, "u4")], np.zeros(LANES, "u4"), 4)
-    with pytest.raises(PtxError, match="replicas of"):
+    with raises(PtxError, match="replicas of"):
         run("", [np.zeros(LANES, "u4"), np.zeros(3, "u4")], np.zeros(LANES, "u4"), 4)

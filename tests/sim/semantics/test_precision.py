@@ -11,6 +11,7 @@ from pyptx.isa.descriptors import InstructionDescriptor
 from pyptx.parser import parse
 from pyptx.tensormap import Swizzle
 from pyptx.types import from_name
+from tests.messages import raises
 from tests.sim import tensor as t
 from tests.sim.numerics import slow_dot
 from tests.sim.semantics.test_tcgen05_mma import A_AT, COLUMN, SCALES, SPACE, Array, instruction, result
@@ -137,5 +138,5 @@ def test_block_scaled_sums(kind: str, name: str, scale: str, count: int) -> None
 
 
 def test_other_precisions_are_refused() -> None:
-    with pytest.raises(PtxError, match="no precision 'double'; there are float32, hardware"):
+    with raises(PtxError, match="no precision 'double'; there are float32, hardware"):
         sim.run(parse(MMA.format(target="sm_80", loads="")), precision="double")

@@ -15,6 +15,7 @@ from pyptx.parser import parse
 from pyptx.sim.numerics.formats import decode
 from pyptx.tensormap import Swizzle
 from pyptx.types import from_name
+from tests.messages import raises
 from tests.sim.semantics.test_wgmma import image
 
 Array = np.ndarray[Any, Any]
@@ -147,5 +148,5 @@ mad.wide.u32 %z, %t, 128, %z;
 )  # fmt: skip
 def test_misuse_is_an_error(body: str, messages: str) -> None:
     empty = np.zeros(4, "u4")
-    with pytest.raises(PtxError, match=messages):
+    with raises(PtxError, match=messages):
         run(body, empty, empty, empty)

@@ -11,6 +11,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
 from pyptx.tensormap import Swizzle
 from pyptx.types import from_name
+from tests.messages import raises
 from tests.sim import tensor as t
 
 Array = t.Array
@@ -142,5 +143,5 @@ ERRORS = [
 def test_wrong_places(text: str, offset: int, messages: str) -> None:
     box = Tcgen05Descriptor(t.BOX, 128, 256).encode()
     issue = f"add.u32 %base, %base, {offset}; " + text.replace("{box}", str(box)).replace("{bits}", str(PLAIN))
-    with pytest.raises(PtxError, match=messages):
+    with raises(PtxError, match=messages):
         t.run(issue, np.zeros((1, SIZE), "u1"), np.zeros((1, 128, 512), "u4"))

@@ -8,6 +8,7 @@ import pytest
 from pyptx.diagnostics import PtxError
 from pyptx.tensormap import Swizzle
 from pyptx.types import from_name
+from tests.messages import raises
 from tests.sim import tensor as t
 from tests.sim.semantics.test_tcgen05_mma import (
     A_AT,
@@ -217,5 +218,5 @@ def test_copies_that_differ_are_an_error() -> None:
     left = t.place(shared[0], 0, np.zeros((128, 32), "u1"), Swizzle.NONE)
     bits = descriptor("mxf8f6f4", 128, 16, ("e4m3", "e4m3"), "f32")
     form = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale"
-    with pytest.raises(PtxError, match="the scale factors of B differ between the quarters"):
+    with raises(PtxError, match="the scale factors of B differ between the quarters"):
         t.run(instruction(form, bits, str(left), left, use=SCALED), shared, tensor)

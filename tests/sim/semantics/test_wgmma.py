@@ -18,6 +18,7 @@ from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.sparse import expand
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
 from pyptx.types import from_name
+from tests.messages import raises
 
 Array = np.ndarray[Any, Any]
 B_AT = 32768
@@ -240,7 +241,7 @@ def test_a_sparse_a_is_spread_by_its_metadata(kind: str, k: int) -> None:
 
 def test_a_descriptor_outside_of_shared_memory_is_an_error() -> None:
     bits = WgmmaDescriptor(1 << 17, 128, 128).encode()
-    with pytest.raises(PtxError, match="matrix B reads shared addresses 0x20000"):
+    with raises(PtxError, match="matrix B reads shared addresses 0x20000"):
         multiply("m64n8k16", "f16.f16", np.zeros((128, 4), "u4"), "{%a0, %a1, %a2, %a3}", bytes(32768), f"{bits:#x}",
                  "%p, 1, 1, 0", 4)  # fmt: skip
 
@@ -248,7 +249,7 @@ def test_a_descriptor_outside_of_shared_memory_is_an_error() -> None:
 @pytest.mark.parametrize("check", ["none", "all"])
 def test_half_a_warpgroup_makes_no_product(check: str) -> None:
     text = (Path(__file__).parents[1] / "patterns" / "ptx" / "wgmma_shared.ptx").read_text("utf-8")
-    with pytest.raises(PtxError, match=r"PTX0964.*the CTA has 64 threads"):
+    with raises(PtxError, match=r"PTX0964.*the CTA has 64 threads"):
         sim.run(parse(text), block=64, args=[np.zeros(4096, "u4")] * 2, check=check)
 
 

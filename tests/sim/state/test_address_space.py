@@ -11,6 +11,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.launch.prepared import Options, prepare_launch
 from pyptx.sim.program.variables import GLOBAL_BASE, Allocation
 from pyptx.sim.state.address_space import AddressSpace
+from tests.messages import raises
 from tests.sim.kernels import kernel
 
 LOAD = parse(kernel("ld.global.u32 %r1, [%o];"))
@@ -91,7 +92,7 @@ def test_an_access_to_freed_memory_says_so() -> None:
     launch = prepare_launch(LOAD, None, Options(args=[np.zeros(4, np.uint32)]))
     launch.space.free(launch.space.regions[0].low)
     batch = next(launch.batches())
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         batch.run()
     (error,) = excinfo.value.diagnostics
     assert error.code == "PTX1110"
@@ -105,5 +106,5 @@ def test_a_region_that_an_instruction_hit_before_is_not_hit_after_it_was_freed()
     next(batches).run()
     launch.space.free(launch.space.regions[0].low)
     second = next(batches)
-    with pytest.raises(PtxError, match="was freed"):
+    with raises(PtxError, match="was freed"):
         second.run()

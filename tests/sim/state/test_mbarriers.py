@@ -10,6 +10,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from tests.messages import raises
 
 SCHEDULES = ("eager", "lazy")
 
@@ -177,14 +178,14 @@ ret;
     ],
 )  # fmt: skip
 def test_misuse_is_an_error_at_the_instruction(body: str, messages: str) -> None:
-    with pytest.raises(PtxError, match=messages):
+    with raises(PtxError, match=messages):
         out(body + " ret;", threads=1)
 
 
 def test_a_hang_says_what_the_barrier_waits_for() -> None:
     body = "mbarrier.init.shared::cta.b64 [bar], 3; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 64;"
     body += " w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra w; ret;"
-    with pytest.raises(PtxError, match="2 of 3 arrivals missing, 64 expected bytes not copied"):
+    with raises(PtxError, match="2 of 3 arrivals missing, 64 expected bytes not copied"):
         out(body, threads=1)
 
 
@@ -243,7 +244,7 @@ and.b64 %at, %at, -8; @%p1 mov.u64 %s1, %at;
 mbarrier.arrive.b64 _, [{address}];
 """
     )
-    with pytest.raises(PtxError) as caught:
+    with raises(PtxError) as caught:
         out(body)
     [found] = caught.value.diagnostics
     assert (found.code, found.line) == ("PTX1112", 18)

@@ -20,6 +20,7 @@ from pyptx.isa.printf import Unprintable, parse_format
 from pyptx.parser import parse
 from pyptx.sim.state.printing import format_output
 from pyptx.types import f32, s32, u64
+from tests.messages import raises
 from tests.sim.kernels import assert_reported, kernel
 
 LIBC = ctypes.CDLL(None)
@@ -206,11 +207,11 @@ def test_printf_of_python_packs_as_nvcc_does() -> None:
 
 def test_text_appears_as_it_is_produced_and_is_attached_to_the_error(capsys: pytest.CaptureFixture[str]) -> None:
     text = printing_kernel("%d\n", "st.local.u32 [pack], 5;").replace("ret;\n", "trap;\n")
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         sim.run(parse(text), block=2, args=[np.zeros(2, np.int32)])
     assert excinfo.value.printed == capsys.readouterr().out == "5\n5\n"
     machine = sim.Machine(parse(text), args=[np.zeros(2, np.int32)])
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         machine.run()
     assert excinfo.value.printed == capsys.readouterr().out == "5\n"
 

@@ -11,6 +11,7 @@ from pyptx.parser import parse
 from pyptx.sim.base.lanes import Shape
 from pyptx.sim.engines.copies.overrides import read_overrides
 from pyptx.tensormap import ElementType, TensorMap
+from tests.messages import raises
 
 TEXT = """.version 9.4
 .target sm_107a
@@ -74,7 +75,7 @@ def test_of_a_size_the_lower_byte_counts() -> None:
 
 
 def test_an_upper_word_carries_the_second_row_out_of_the_array() -> None:
-    with pytest.raises(PtxError, match="PTX1110"):
+    with raises(PtxError, match="PTX1110"):
         run(WHOLE, np.zeros((4, 8), "u4"), stride=2, high=1)
 
 
@@ -99,7 +100,7 @@ def test_every_lane_overrides_by_its_own_words(lane: int) -> None:
 
 
 def test_an_address_between_units_is_refused() -> None:
-    with pytest.raises(PtxError, match="not a multiple of 16"):
+    with raises(PtxError, match="not a multiple of 16"):
         run(BASE.replace("%base,", "%odd,"), np.zeros((4, 8), "u4"))
 
 
@@ -115,5 +116,5 @@ cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; done:"""
 
 
 def test_sizes_need_coordinates_zero() -> None:
-    with pytest.raises(PtxError, match="must start at coordinates 0"):
+    with raises(PtxError, match="must start at coordinates 0"):
         run(WHOLE.replace("{0, 0}", "{0, 1}"), np.zeros((4, 8), "u4"))

@@ -16,6 +16,7 @@ from pyptx.sim import run
 from pyptx.sim.observers.checks.choice import CLASSES
 from pyptx.sim.rules import RULES
 from pyptx.types import u32
+from tests.messages import raises
 from tests.sim.kernels import kernel as text_of
 
 SHARED = ".shared .align 16 .b8 box[512];"
@@ -130,7 +131,7 @@ def exchange_pairs(out: Any, *, ordered: bool) -> None:
 
 def test_kernels_are_checked_when_they_are_called_and_python_lines_are_named() -> None:
     assert exchange_pairs(ordered=True).tolist() == [n ^ 32 for n in range(64)]
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         exchange_pairs(ordered=False)
     (finding,) = excinfo.value.diagnostics
     lines = Path(__file__).read_text("utf-8").splitlines()

@@ -15,6 +15,7 @@ from pyptx.isa.descriptors import Tcgen05Descriptor
 from pyptx.parser import parse
 from pyptx.sim.hazards import Finding
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
+from tests.messages import raises
 from tests.sim import tensor as t
 from tests.sim.patterns.cases import CASES
 from tests.sim.patterns.observe import run
@@ -99,7 +100,7 @@ def test_products_in_tensor_memory() -> None:
         (Swizzle.B64, 512, 16, False, "they look swapped"),
         (Swizzle.B128, 1024, 1024, True, "neither is below 1024"),
     ):
-        with pytest.raises(PtxError, match="PTX0987") as excinfo:
+        with raises(PtxError, match="PTX0987") as excinfo:
             tensor_product(mode, lbo, sbo, across=across)
         assert messages in str(excinfo.value)
         assert "several elements of A" in str(excinfo.value)

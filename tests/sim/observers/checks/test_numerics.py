@@ -16,6 +16,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.hazards import Finding
 from pyptx.tensormap import ElementType, TensorMap
+from tests.messages import raises
 from tests.sim.kernels import kernel
 
 Findings = list[Finding]
@@ -258,7 +259,7 @@ def test_only_who_asks_by_name_hears_of_values() -> None:
         assert [finding.rule.code for finding in findings(body, check)] == ["PTX0993"]
     assert [finding.rule.code for finding in findings(body, "all")] == []
     out = np.zeros(64, np.int32)
-    with pytest.raises(PtxError, match="PTX0993"):
+    with raises(PtxError, match="PTX0993"):
         sim.run(parse(kernel(body)), "k", block=64, args=(out,), check={"strict", "numerics"})
 
 
@@ -287,7 +288,7 @@ def test_an_address_that_wraps_stands_before_the_error_it_leads_to() -> None:
     body = "mov.u32 %r1, 50000;\nmul.lo.s32 %r2, %r1, %r1;\n" + MAIN.replace("@%p1", "")
     out = np.zeros(64, np.int32)
     for check, codes in (("all,numerics", ["PTX0994", "PTX1110"]), ("all", ["PTX1110"])):
-        with pytest.raises(PtxError) as excinfo:
+        with raises(PtxError) as excinfo:
             sim.run(parse(kernel(body)), "k", block=64, args=(out,), check=check)
         assert [d.code for d in excinfo.value.diagnostics] == codes
 

@@ -17,6 +17,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.hazards import Finding
 from pyptx.types import f32, u32
+from tests.messages import raises
 from tests.sim.kernels import HEAD
 
 Array = np.ndarray[Any, Any]
@@ -80,7 +81,7 @@ def test_only_outputs_count_and_all_arrays_where_none_are_named() -> None:
     assert find_unwritten(90, outputs="x") == []
     assert find_unwritten(90, outputs="") == []
     assert len(find_unwritten(90, outputs="-")) == 1
-    with pytest.raises(PtxError, match="contains an array that is not among the arguments"):
+    with raises(PtxError, match="contains an array that is not among the arguments"):
         find_unwritten(90, outputs="yz")
 
 
@@ -92,7 +93,7 @@ def test_only_who_asks_by_name_hears_of_it() -> None:
         == []
     )
     assert len(find_unwritten(90, check="all,outputs")) == 1
-    with pytest.raises(PtxError, match="PTX0998"):
+    with raises(PtxError, match="PTX0998"):
         find_unwritten(90, check="strict,outputs")
 
 
@@ -104,7 +105,7 @@ def test_a_machine_tells_when_it_has_finished() -> None:
         assert machine.hazards == []
         for _ in range(2):
             assert [(finding.rule.code, finding.count) for finding in machine.finish().hazards] == codes
-    with pytest.raises(PtxError, match="contains an array that is not among the arguments"):
+    with raises(PtxError, match="contains an array that is not among the arguments"):
         sim.Machine(parse(text()), grid=2, block=48, args=(x, y, 9), check="outputs", outputs=[x.copy()]).finish()
 
 
@@ -131,7 +132,7 @@ def counts(x: TensorSpec, y: TensorSpec, z: TensorSpec) -> None:
 
 def test_an_atomic_on_an_output_that_the_call_allocates_reads_what_nobody_wrote() -> None:
     x = np.zeros(32, np.uint32)
-    with pytest.raises(PtxError, match=r"PTX0913.*updates 4 bytes at y\+0x0, which was never written \(32 times\)"):
+    with raises(PtxError, match=r"PTX0913.*updates 4 bytes at y\+0x0, which was never written \(32 times\)"):
         counts(x)
     y, _ = counts(x, out=(np.zeros(32, np.uint32), np.zeros(32, np.float32)))
     assert y.tolist() == [1] * 32
@@ -141,7 +142,7 @@ def test_elements_that_nobody_wrote_are_a_warning_for_each_output_that_the_call_
     findings = counts.simulate(np.zeros(48, np.uint32), on_hazard="report").hazards
     left = [finding.what for finding in findings if finding.rule.code == "PTX0998"]
     assert left == ["`y`: 16 of 48, the first at [32]", "`z`: all 48"]
-    with pytest.raises(PtxError, match="PTX0998"):
+    with raises(PtxError, match="PTX0998"):
         vector_add.make().simulate(*[np.ones(2048, np.float32)] * 2, grid=(1, 1, 1), check="strict")
 
 
@@ -196,13 +197,13 @@ def test_launches_of_a_stream_share_an_uninitialized_array() -> None:
     x, y = np.arange(96, dtype=np.uint32), np.zeros(96, np.uint32)
     module = parse(text())
     launches = [sim.Launch(module, grid=2, block=48, args=args, fresh=[y]) for args in ((x, y, 90), (y, x, 96))]
-    with pytest.raises(PtxError, match=r"PTX0913[^\n]*\(6 times\)"):
+    with raises(PtxError, match=r"PTX0913[^\n]*\(6 times\)"):
         sim.stream(launches)
     assert [
         stream_result.hazards
         for stream_result in sim.stream([sim.Launch(module, grid=2, block=48, args=(x, y, 96), fresh=[y])])
     ] == [[]]
-    with pytest.raises(PtxError, match="`fresh` names an array that is not among the arguments"):
+    with raises(PtxError, match="`fresh` names an array that is not among the arguments"):
         sim.run(module, grid=2, block=48, args=(x, y, 96), fresh=[x.copy()])
 
 

@@ -11,6 +11,7 @@ import pytest
 from pyptx import Kernel, PtxError, kernel, ptx, smem
 from pyptx.sim.hazards import Finding
 from pyptx.types import u32
+from tests.messages import raises
 
 Access = Callable[[Any, Any, Any], Any]
 
@@ -77,5 +78,5 @@ def test_an_address_that_is_walked_on_by_hand_is_not() -> None:
 
 
 def test_it_is_an_error_at_its_line() -> None:
-    with pytest.raises(PtxError, match="PTX0917"):
+    with raises(PtxError, match="PTX0917"):
         make_kernel(lambda a, bars, thread: a[thread, 1]).simulate(args=[9], grid=(1,))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pyptx.diagnostics import PtxError, Severity
+from tests.messages import raises
 from tests.sim.kernels import by_schedule, codes, kernel
 
 ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [{}], 64;\n"
@@ -128,7 +129,7 @@ def test_a_count_of_the_whole_cta_is_no_count(counts: tuple[str, str]) -> None:
 
 def test_a_count_of_less_than_the_cta_is_another_count() -> None:
     text = tensor("setp.lt.u32 %p3, %t, 64; @%p3 bra low;\nbar.sync 0; bra.uni end;\nlow: bar.sync 0, 96;\nend:")
-    with pytest.raises(PtxError, match="PTX0970"):
+    with raises(PtxError, match="PTX0970"):
         by_schedule(text, words=128, block=128, on_hazard="raise")
 
 

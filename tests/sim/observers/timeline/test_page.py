@@ -21,6 +21,7 @@ from pyptx.sim.hazards import Finding, Place
 from pyptx.sim.observers.timeline import Stopped, Timeline
 from pyptx.sim.reports.findings import Agent
 from pyptx.types import u32
+from tests.messages import raises
 from tests.sim.observers.timeline.runs import BULK, HAND_OVER, HEAD, timeline
 
 ASSETS = Path(__file__).parents[4] / "pyptx" / "sim" / "observers" / "timeline" / "assets"
@@ -153,7 +154,7 @@ def waits_for_nobody(y: Any) -> None:
 
 
 def test_what_ended_a_traced_run_stands_at_its_ptx_line_and_its_warp() -> None:
-    with pytest.raises(sim.Hang) as excinfo:
+    with raises(sim.Hang) as excinfo:
         waits_for_nobody.simulate(timeline=True)
     assert isinstance(excinfo.value, Stopped)
     data = Elements(excinfo.value.timeline.html()).data()

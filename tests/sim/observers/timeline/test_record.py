@@ -14,6 +14,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.observers.timeline import Stopped
 from pyptx.sim.observers.timeline.findings import Spot, locate_stop
+from tests.messages import raises
 from tests.sim.observers.timeline.runs import BULK, HAND_OVER, HEAD, find_track, timeline
 
 SCHEDULES = ["eager", "lazy"]
@@ -123,7 +124,7 @@ def test_recording_changes_no_result() -> None:
 
 def test_a_run_that_hangs_leaves_its_timeline_with_the_error() -> None:
     text = HAND_OVER.replace("    mbarrier.arrive.shared::cta.b64 _, [full+8];\n", "")
-    with pytest.raises(PtxError) as excinfo:
+    with raises(PtxError) as excinfo:
         timeline(text, 64, check="none")
     assert isinstance(excinfo.value, Stopped)
     run_record = excinfo.value.timeline.recorded

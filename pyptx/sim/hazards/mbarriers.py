@@ -309,7 +309,7 @@ class MBarriers:
                 barrier.far_thread = thread
         barrier.stamp = join_stamps(barrier.stamp, stamp)
 
-    def count_arrivals(self, barrier: Barrier, place: Place, thread: int, count: int = 1) -> None:
+    def count_arrivals(self, barrier: Barrier, place: Place, thread: int, count: int) -> None:
         """Decrement the pending count, and complete the phase if nothing is pending."""
         if barrier.latest_observed < barrier.phase - 1:
             name, last = self.describe_barrier(barrier), barrier.phase - 1

@@ -36,11 +36,12 @@ BOX = (32, 64)
 
 def find_in_copy(
     size: tuple[int, int], grid: tuple[int, int], *, load: str = "%x, %y", store: str = "%x, %y",
-    steps: tuple[int, int] = BOX, check: str = "all", **options: Any,
+    steps: tuple[int, int] = BOX, check: str = "all", kind: ElementType = ElementType.U16, box: tuple[int, int] = BOX,
+    **options: Any,
 ) -> list[Finding]:  # fmt: skip
-    """Copy a u16 tensor of this size, fastest dimension first, in boxes of 32 by 64, one per CTA."""
-    source, output = np.zeros(size[::-1], "u2"), np.zeros(size[::-1], "u2")
-    tensor = TensorMap(ElementType.U16, 0, size, (2 * size[0],), BOX)
+    """Copy a tensor of this size, fastest dimension first, in boxes of 4096 bytes, one per CTA."""
+    source, output = (np.zeros(size[::-1], f"V{kind.bits // 8}") for _ in range(2))
+    tensor = TensorMap(kind, 0, size, (kind.bits // 8 * size[0],), box)
     text = KERNEL.replace("LOAD", load).replace("STORE", store)
     text = text.replace("XSTEP", str(steps[0])).replace("YSTEP", str(steps[1]))
     args = [sim.Tensor(source, tensor), sim.Tensor(output, tensor)]
@@ -75,6 +76,17 @@ def test_coordinates_in_bytes() -> None:
         assert "with coordinate 0 divided by 2" in finding.what
         assert "divide coordinate 0 by 2" in finding.help
     assert len(find_in_copy((128, 128), (4, 2), steps=(64, 64))) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "box"),
+    [(ElementType.F32, 4, (32, 32)), (ElementType.S64, 8, (16, 32)), (ElementType.F64, 8, (32, 16))],
+)
+def test_coordinates_in_bytes_of_wider_elements(kind: ElementType, size: int, box: tuple[int, int]) -> None:
+    steps = box[0] * size, box[1]
+    for finding in find_in_copy((64, 128), (2, 2), steps=steps, kind=kind, box=box):
+        assert f"with coordinate 0 divided by {size}" in finding.what
+    assert len(find_in_copy((64, 128), (2, 2), steps=steps, kind=kind, box=box)) == 2
 
 
 @pytest.mark.parametrize("size", [(64, 256), (32, 64), (32, 128), (64, 64)])

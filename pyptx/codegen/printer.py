@@ -201,9 +201,7 @@ def _break(expr: Expr, indent: str, before: int, after: int) -> str:
     if isinstance(expr, List | Tuple) and expr.elements:
         opening, closing = ("[", "]") if isinstance(expr, List) else ("(", ")")
         parts = [("", element) for element in expr.elements]
-        inside = _fill(parts, indent + _INDENT)
-        comma = "," if len(expr.elements) == 1 and isinstance(expr, Tuple) and not inside.endswith(",") else ""
-        return f"{opening}\n{inside}{comma}\n{indent}{closing}"
+        return f"{opening}\n{_fill(parts, indent + _INDENT)}\n{indent}{closing}"
     if isinstance(expr, Comprehension):
         deeper = indent + _INDENT
         body, values = _break(expr.body, deeper, 0, 0), f"for {_format_target(expr.target)} in "

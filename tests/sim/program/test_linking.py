@@ -198,6 +198,13 @@ def test_what_does_not_link_names_both_places_and_a_remedy() -> None:
     assert ".weak" in finding.help
 
 
+@pytest.mark.parametrize("value", ["f", "{0, f}", "f+0", "generic(f)", "{generic(f), 0}"])
+def test_a_function_in_an_initial_value_must_be_defined(value: str) -> None:
+    use = f".global .u64 p{'[2]' if '{' in value else ''} = {value};\n"
+    with raises(PtxError, match=r"`f` is external, and no module has a definition"):
+        sim.link([module(PROTO + use + entry("mov.u32 %r1, 0;")), module(".global .u32 x;")])
+
+
 def test_a_fault_names_the_module() -> None:
     modules = [module(PROTO + entry(CALL)), module(adds(1, extra="trap;"))]
     with raises(PtxError, match=r"^<module 2>:5:22: error\[PTX1120\]"):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 import pyptx
 
@@ -52,3 +56,25 @@ def test_the_installed_version_is_the_one_in_the_package() -> None:
 
 def test_the_package_says_that_it_is_typed() -> None:
     assert (ROOT / "pyptx" / "py.typed").is_file()
+
+
+LAZY = ("pyptx", *(f"pyptx.{name}" for name in ("check", "codegen", "emitter", "ir", "parser", "sim", "toolchain")))
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_a_package_that_imports_on_demand_has_its_names(name: str) -> None:
+    code = """
+import importlib, sys
+module = importlib.import_module(sys.argv[1])
+for name in module.__all__:
+    assert name in dir(module), name
+    first = getattr(module, name)
+    assert first is not None and first is getattr(module, name), name
+try:
+    module.nosuch
+except AttributeError as error:
+    assert str(error) == f"module {sys.argv[1]!r} has no attribute 'nosuch'", error
+else:
+    raise AssertionError("nosuch is there")
+"""
+    subprocess.run([sys.executable, "-c", code, name], check=True)

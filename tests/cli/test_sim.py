@@ -448,6 +448,11 @@ def test_warnings_are_status_1_with_check_strict_only(pyptx: Command) -> None:
     assert pyptx(*words, "--check", "strict").status == 1
 
 
+def test_check_strict_without_a_finding_is_status_0(pyptx: Command) -> None:
+    result = pyptx(f"{VECTORS}:make", "--arg", "f32[1024]=1", "--arg", "f32[1024]=1", "--check", "strict")
+    assert (result.status, result.err) == (0, "")
+
+
 def test_verbose_lists_what_happened_before_a_hang(pyptx: Command) -> None:
     words = ("hangs.ptx", "--block", "64", "--arg", "u32[64]=zeros")
     short, long = pyptx(*words), pyptx(*words, "--verbose")

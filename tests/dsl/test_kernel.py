@@ -77,6 +77,19 @@ def test_template_parameters_globals_helpers_and_containers_are_part_of_the_key(
     global_step, TABLE[0] = 3, 1
 
 
+def test_a_global_in_a_nested_function_is_part_of_the_key() -> None:
+    global global_step
+
+    @kernel
+    def body() -> None:
+        reg.scalar(u32, (lambda: global_step)())
+
+    assert "mov.u32 %r0, 3;" in body.ptx()
+    global_step = 4
+    assert "mov.u32 %r0, 4;" in body.ptx()
+    global_step = 3
+
+
 def test_true_one_and_one_point_zero_are_three_templates() -> None:
     @kernel
     def body(*, t: object) -> None:

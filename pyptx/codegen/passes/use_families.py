@@ -224,7 +224,7 @@ def _spell_elect(site: Site) -> Iterator[Expr | None]:
         alone = getattr(pair.left, "name", "") == "_"
         operands = () if is_full else (site.build_operand(1),)
         yield site.build_call("ptx.warp.elect", *operands, leader=Literal(False) if alone else None)
-    elif site.pred is None:
+    else:
         left, right = site.operands.build_expression(pair.left), site.operands.build_expression(pair.right)
         yield site.build_call("ptx.elect_sync", left, right, site.build_operand(1))
 

@@ -290,7 +290,7 @@ def _make_signal(
 ) -> tuple[Callable[[], None], Array]:  # fmt: skip
     """Return a function that signals the arrival of the bytes to the mbarriers of a copy, and the rows of these
     mbarriers."""
-    offset = int(locate_objects(site, lane, "shared", np.array([address]))[0])
+    offset = locate_objects(site, lane, "shared", np.array([address])).item()
     offsets = np.array([offset] if ctas is None else locate_in_ctas(site, lane, offset, ctas))
     signals = list(zip(targets, offsets.tolist(), strict=True))
     report_landing = (site.memory.sink or SILENT).on_load(site, lane, source, signals, tensor_map)
@@ -310,7 +310,7 @@ def _wrap_report(
     """Return a signal that first reports the copied bytes to the mbarriers."""
     if report is None:
         return signal
-    offset = int(locate_objects(site, lane, "shared", np.array([address]))[0])
+    offset = locate_objects(site, lane, "shared", np.array([address])).item()
     offsets = np.array([offset] if ctas is None else locate_in_ctas(site, lane, offset, ctas))
     region, begin, count = extent
 

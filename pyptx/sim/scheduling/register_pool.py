@@ -3,6 +3,8 @@ have released enough. If no directive fixes the count at entry, no warp waits.""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pyptx.ir import ImmediateOperand
@@ -31,6 +33,7 @@ def request_registers(state: State, block: Block, depth: int, lanes: Lanes) -> L
             return lanes
         shape = state.shape
         pool = state.registers = RegisterPool(np.full(shape.warps * shape.ctas, entry), np.zeros(shape.ctas, np.int64))
+        return_registers(state, np.flatnonzero(~state.alive))
     step = block.steps[0]
     instruction, count = step.instruction, read_count(block)
     if instruction.predicate is not None:
@@ -79,12 +82,12 @@ def grant_registers(state: State, pool: RegisterPool) -> None:
     pool.waiters = remaining
 
 
-def return_registers(state: State, lanes: Lanes) -> None:
-    """Release the registers of warps whose lanes have all exited."""
+def return_registers(state: State, exited: Any) -> None:
+    """Release the registers of the warps of these lanes if all their lanes have exited."""
     pool, shape = state.registers, state.shape
     if pool is None:
         return
-    for warp in np.unique(shape.warp[lanes.sel]).tolist():
+    for warp in np.unique(shape.warp[exited]).tolist():
         thread, cta = warp // shape.ctas * 32, warp % shape.ctas
         if not state.alive[thread * shape.ctas + cta : (thread + 32) * shape.ctas : shape.ctas].any():
             pool.free[cta] += int(pool.counts[warp]) * 32

@@ -179,5 +179,6 @@ def complete_copy(
         within = (start + part.first >= 0) & (start + part.last < tensor.dims[0])
         row_mask = np.ones(rows, np.bool_) if row_inside is None else row_inside
         inside = (row_mask[:, None] & within).ravel()
-    fill = b"" if inside is None else make_fill(tensor, unit)
-    return Copy(shared + destination, address, inside, unit, tensor.dtype, fill, padding + destination)
+    return Copy(
+        shared + destination, address, inside, unit, tensor.dtype, make_fill(tensor, unit), padding + destination
+    )

@@ -168,11 +168,10 @@ def test_ptxas_writes_choices_as_we_do(field: str, value: int, programs: dict[st
 @pytest.mark.parametrize(("field", "ordinal"), REGISTERS, ids=str)
 def test_ptxas_writes_numbers_as_we_do(field: str, ordinal: int, programs: dict[str, list[str]], seed: int) -> None:
     source = random.Random(seed)
-    for _ in range(8):
-        before, value = (
-            source.randbytes(SIZE),
-            source.getrandbits(40 if field in WIDE else 8) + 1 << 4 * (field in WIDE),
-        )
+    for bits in (8, 32) * 4:
+        before = source.randbytes(SIZE)
+        value = source.getrandbits(2 * bits) << 4 if field in WIDE else source.getrandbits(bits) + 1
+        value &= (1 << 64 if field in WIDE else 1 << 32) - 1
         parameters = {8: value, 12: value >> 32, 16: value}
         assert execute(programs[f"{field}_at_{ordinal}"], before, parameters) == replace_field(
             before, field, value, ordinal

@@ -52,16 +52,16 @@ class Launch:
     cluster: Dim3
     dynamic: int
     max_steps: int
-    workspace: int = 0
+    workspace: int
     """The address of the memory through which a cooperative grid synchronizes, 0 for other grids."""
-    schedule: str = "eager"
-    seed: int = 0
-    poison: bool = False
-    tracker: Tracker | None = None
-    images: Images = field(default_factory=Images)
-    label: str = ""
+    schedule: str
+    seed: int
+    poison: bool
+    tracker: Tracker | None
+    images: Images
+    label: str
     """The label of a grid in a stream, empty for one that runs alone."""
-    number: int = 0
+    number: int
     """The grid's place in its stream."""
 
     @property
@@ -100,11 +100,11 @@ class Resources:
     printed: Printed
     pending_clusters: PendingClusters
     multicasts: Multicasts
-    exact: int = 0
+    exact: int
     """The target whose tensor core sums are reproduced bit for bit, 0 to sum quickly."""
-    sink: Sink[Site] | None = None
-    instrument: Instrument | None = None
-    flight: Flight | None = None
+    sink: Sink[Site] | None
+    instrument: Instrument | None
+    flight: Flight | None
     """The state of the grid in its stream, None if it runs alone."""
 
 

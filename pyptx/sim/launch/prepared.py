@@ -77,7 +77,7 @@ class Prepared:
     at_once: int
     stats: Stats = field(default_factory=Stats)
     printed: Printed = field(default_factory=Printed)
-    pending_clusters: PendingClusters = field(default_factory=PendingClusters)
+    pending_clusters: PendingClusters = field(init=False)
 
     @property
     def ctas(self) -> int:

@@ -33,16 +33,17 @@ def format_number(value: float) -> str:
     )
 
 
-def check_integer(value: Any, option: str, least: int | None = None) -> int:
+def check_integer(value: Any, option: str, least: int) -> int:
     """Return an option as an integer. Raise PtxError for anything else."""
     try:
         number = index(value)
     except TypeError:
         number = None
-    if number is None or (least is not None and number < least) or number.bit_length() > _MOST_BITS:
-        expectation = "an integer" if least is None else f"an integer of at least {least}"
+    if number is None or number < least or number.bit_length() > _MOST_BITS:
         text = repr(value) if number is None else format_number(number)
-        raise faults.error(faults.LAUNCH_SHAPE, None, f"{option}: expected {expectation}, found {text}")
+        raise faults.error(
+            faults.LAUNCH_SHAPE, None, f"{option}: expected an integer of at least {least}, found {text}"
+        )
     return number
 
 

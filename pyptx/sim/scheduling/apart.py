@@ -20,7 +20,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.reports.findings import Agent, Cta, Finding
-from pyptx.sim.scheduling.known import make_place
+from pyptx.sim.scheduling.known import find_next_step, make_place
 from pyptx.sim.scheduling.reach import Reach
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiter
@@ -71,8 +71,8 @@ def find_absent(
             )
         )
         if unreachable is not None:
-            steps = state.blocks[candidate_pc].steps or state.blocks[candidate_pc + 1].steps
-            place = None if candidate_pc == guard else make_place(state.blocks[candidate_pc], steps[0])
+            step_there = find_next_step(state, candidate_pc)
+            place = None if candidate_pc == guard else make_place(state.blocks[candidate_pc], step_there)
             parts.append(Part(unreachable.index, place))
     return parts
 

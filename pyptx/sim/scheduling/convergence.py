@@ -35,10 +35,7 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
         is_whole = lanes.positions is None and not lanes.lo % unit and not lanes.hi % unit
         if is_whole or not (may_be_incomplete(state) and needs_all(block)):
             return lanes
-    mask = read_members(state, step, block, lanes)
-    if mask is None:
-        return lanes
-    ready = find_complete(state, block, lanes, mask)
+    ready = find_complete(state, block, lanes, read_members(state, step, block, lanes))
     if state.machine.meetings:
         ready |= find_pending(state.machine, lanes)
     running, remaining = lanes.split(ready)
@@ -59,19 +56,17 @@ def find_complete(state: State, block: Block, lanes: Lanes, mask: Array) -> Arra
     return is_together if block.unit == 32 else is_together & _detect_warpgroups(state, lanes)
 
 
-def release_meetings(state: State) -> bool:
+def release_meetings(state: State) -> None:
     """Release lanes that wait at several places for one another, as the manual allows: all members of their mask
-    execute the same instruction with the same qualifiers and mask. Tell whether there were any."""
+    execute the same instruction with the same qualifiers and mask."""
     kinds: dict[tuple[str, ...], list[Waiter]] = {}
     for pc, items in state.converging.items() if len(state.converging) > 1 else ():
         kind = _classify(state.blocks[pc])
         if kind is not None:
             kinds.setdefault(kind, []).extend(items)
-    has_released = False
     for items in kinds.values():
         if len({item.at for item in items}) > 1:
-            has_released |= _match_members(state, items)
-    return has_released
+            _match_members(state, items)
 
 
 def _classify(block: Block) -> tuple[str, ...] | None:
@@ -83,12 +78,11 @@ def _classify(block: Block) -> tuple[str, ...] | None:
     return instruction.opcode, *sorted(instruction.modifiers)
 
 
-def _match_members(state: State, items: list[Waiter]) -> bool:
+def _match_members(state: State, items: list[Waiter]) -> None:
     shape, index = state.shape, np.concatenate([item.lanes.index for item in items])
-    member_masks = [
-        read_members(state, state.blocks[item.at].steps[0], state.blocks[item.at], item.lanes) for item in items
-    ]
-    masks = np.concatenate([mask for mask in member_masks if mask is not None])
+    masks = np.concatenate(
+        [read_members(state, state.blocks[item.at].steps[0], state.blocks[item.at], item.lanes) for item in items]
+    )
     warp, lane = shape.warp[index], np.int64(1) << shape.lane[index].astype(np.int64)
     _, group_of_lane = np.unique(warp.astype(np.int64) << 32 | masks, return_inverse=True)
     present_bits = np.zeros(group_of_lane.max() + 1, np.int64)
@@ -97,7 +91,7 @@ def _match_members(state: State, items: list[Waiter]) -> bool:
     alive = _collect_bits(shape.warp[living], shape.lane[living], shape.warps * shape.ctas)
     free = (masks & alive[warp] & ~present_bits[group_of_lane]) == 0
     if not free.any():
-        return False
+        return
     order = np.argsort(index)
     operands = zip(*(_read_sources(state, state.blocks[item.at], item.lanes) for item in items), strict=True)
     values = [np.concatenate(parts)[order][free[order]] for parts in operands]
@@ -121,7 +115,6 @@ def _match_members(state: State, items: list[Waiter]) -> bool:
             del state.converging[item.at]
         if resuming is not None:
             state.push(item.depth, item.at, resuming)
-    return True
 
 
 def _read_sources(state: State, block: Block, lanes: Lanes) -> list[Array]:
@@ -151,16 +144,14 @@ def are_whole_warps(state: State, lanes: Lanes, threads: int = 32) -> bool:
     return lanes.positions is None and not lanes.lo % unit and not has_remainder
 
 
-def read_members(state: State, step: Step, block: Block, lanes: Lanes) -> Array | None:
-    """Return the member mask of a warp-wide instruction, None if it has none."""
+def read_members(state: State, step: Step, block: Block, lanes: Lanes) -> Array:
+    """Return the member mask of a warp-wide instruction: all lanes if it has no operand for it."""
     plan = step.plan
     assert plan is not None
     for signature_operand, operand in zip(plan.signature, step.instruction.operands, strict=True):
         if signature_operand.name == "membermask":
             return state.read_value(operand, step, block, lanes).astype(np.uint32)
-    if any(m in (".aligned", ".sync") for m in step.instruction.modifiers):
-        return np.full(lanes.n, 0xFFFFFFFF, np.uint32)
-    return None
+    return np.full(lanes.n, 0xFFFFFFFF, np.uint32)
 
 
 def find_together(state: State, lanes: Lanes, mask: Array, among: Lanes | None = None) -> Array:
@@ -183,7 +174,6 @@ def release_warps(state: State) -> None:
     for item in items:
         block = state.blocks[item.at]
         mask = read_members(state, block.steps[-1], block, item.lanes)
-        assert mask is not None
         passing = find_together(state, item.lanes, mask, present)
         free, stay = item.lanes.split(passing)
         if free is not None:

@@ -112,5 +112,4 @@ def list_waits(state: State) -> list[tuple[str, Array, Lanes, LaneWait]]:
 
 
 def _read_masks(state: State, block: Block, step: Step, item: LaneWait) -> Array:
-    mask = read_members(state, step, block, item.lanes)
-    return np.full(item.lanes.n, 0xFFFFFFFF) if mask is None else mask.astype(np.int64)
+    return read_members(state, step, block, item.lanes).astype(np.int64)

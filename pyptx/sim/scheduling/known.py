@@ -39,6 +39,11 @@ def find_step(block: Block) -> Step:
     return block.steps[0] if block.converges else block.steps[-1]
 
 
+def find_next_step(state: State, pc: int) -> Step:
+    """Return the instruction that lanes at a block execute next. A block after a call may be empty."""
+    return (state.blocks[pc].steps or state.blocks[pc + 1].steps)[0]
+
+
 def make_place(block: Block, step: Step | None = None) -> Place:
     """Return the place of the instruction at which lanes of a block wait or exited."""
     target = step or find_step(block)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyptx.check.body import Step
 from pyptx.diagnostics import Origin, format_count
 from pyptx.sim.base.events import Place
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.reports.findings import Cta
 from pyptx.sim.scheduling.hang import list_waits
-from pyptx.sim.scheduling.known import make_place
+from pyptx.sim.scheduling.known import find_next_step, make_place
 from pyptx.sim.scheduling.state import State
 
 _SHOWN = 16
@@ -49,26 +50,26 @@ def list_groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
     groups: list[tuple[str, int, Place, Lanes]] = []
     has_place = np.zeros(state.shape.lanes, np.bool_)
 
-    def add(doing: str, pc: int, lanes: Lanes, last: bool = False) -> None:
-        block = state.blocks[pc]
-        steps = block.steps or state.blocks[pc + 1].steps
-        groups.append((doing, pc, make_place(block, steps[-1] if last else steps[0]), lanes))
+    def add(doing: str, pc: int, lanes: Lanes, step: Step) -> None:
+        groups.append((doing, pc, make_place(state.blocks[pc], step), lanes))
         has_place[lanes.sel] = True
 
     for key, sets in state.ready.items():
         for lanes in sets:
-            add("runs", abs(key[2]), lanes)
+            add("runs", abs(key[2]), lanes, find_next_step(state, abs(key[2])))
     for key, lanes in state.polling:
-        add("polls", abs(key[2]), lanes)
+        add("polls", abs(key[2]), lanes, find_next_step(state, abs(key[2])))
     for _, _, lanes, item in list_waits(state):
         groups.append(("waits", item.at, make_place(state.blocks[item.at]), lanes))
         has_place[lanes.sel] = True
     dead_lanes = np.flatnonzero(~state.alive)
     for pc in sorted({int(pc) for pc in state.exit_blocks[dead_lanes]}):
-        add("exited", pc, state.shape.select_index(dead_lanes[state.exit_blocks[dead_lanes] == pc]), last=True)
+        exited_lanes = state.shape.select_index(dead_lanes[state.exit_blocks[dead_lanes] == pc])
+        add("exited", pc, exited_lanes, state.blocks[pc].steps[-1])
     remainder = np.flatnonzero(~has_place)
     if len(remainder) and state.running is not None:
-        add("runs", state.running[0].pc, state.shape.select_index(remainder))
+        pc = state.running[0].pc
+        add("runs", pc, state.shape.select_index(remainder), find_next_step(state, pc))
     return groups
 
 

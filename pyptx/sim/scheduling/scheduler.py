@@ -33,7 +33,7 @@ _LONGEST_POLL = 8
 class Scheduler(State):
     """The run of one batch."""
 
-    def __init__(self, machine: Batch, number: int = 0) -> None:
+    def __init__(self, machine: Batch, number: int) -> None:
         super().__init__(machine, make_order(machine.launch.schedule, machine.launch.seed, number, machine.shape))
         self.stalls = Stalls()
         self.once = False

@@ -45,9 +45,7 @@ def may_pass(state: State, block: Block, lanes: Lanes) -> bool:
         if state.warps_waiting or not are_whole_warps(state, lanes):
             return False
         if sink is not None:
-            mask = read_members(state, step, block, lanes)
-            assert mask is not None
-            sink.on_warp_barrier(step, lanes, mask)
+            sink.on_warp_barrier(step, lanes, read_members(state, step, block, lanes))
         return True
     if number < 0 or lanes.n != state.live or number in state.barriers.pending:
         return False
@@ -182,7 +180,7 @@ def retry(state: State) -> bool:
         for item in items:
             block = state.blocks[pc]
             mask = read_members(state, block.steps[0], block, item.lanes)
-            if mask is None or find_complete(state, block, item.lanes, mask).any():
+            if find_complete(state, block, item.lanes, mask).any():
                 del state.converging[pc]
                 for waiter in items:
                     state.push(waiter.depth, pc, waiter.lanes)

@@ -45,8 +45,8 @@ class Effect:
     groups: Array
     positions: Array
     land: Callable[[Array], None]
-    divisible: bool = False
-    mbarrier_rows: Array | None = None
+    divisible: bool
+    mbarrier_rows: Array | None
 
     def drop_lanes(self, landing_mask: Array) -> Effect:
         """Return the effect without lanes for which it has landed."""
@@ -65,7 +65,7 @@ _Landing = list[tuple[Effect, Array | None]]
 class Effects:
     """Pending effects in the order of issue, and how many groups each lane has committed."""
 
-    eager: bool = True
+    eager: bool
     pending: list[Effect] = field(default_factory=list[Effect])
     commit_counts: dict[str, Array] = field(default_factory=dict[str, Array])
     on_landed: Callable[[], None] | None = None
@@ -108,7 +108,7 @@ class Effects:
             land()
             return
         numbers = self._number_lanes(agent, lanes, total, in_group)
-        self.pending.append(Effect(agent, lanes, *numbers, lambda _: land(), mbarrier_rows=mbarrier_rows))
+        self.pending.append(Effect(agent, lanes, *numbers, lambda _: land(), False, mbarrier_rows))
 
     def issue_each(
         self, agent: str, lanes: Array, total: int, land: Callable[[Array], None], in_group: bool = True,

@@ -14,7 +14,7 @@ class Flight:
 
     label: str
     ctas: int
-    predecessor: Flight | None = None
+    predecessor: Flight | None
     has_ended: bool = False
     trigger_ctas: set[int] = field(default_factory=set[int])
     """The CTAs that have executed `griddepcontrol.launch_dependents`."""

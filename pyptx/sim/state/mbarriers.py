@@ -45,7 +45,7 @@ class MBarriers:
     one reported in the current phase and in the previous one, and the number of phases that completed without a report
     (conditional phases)."""
 
-    def __init__(self, size: int, sink: Sink[Any] | None = None) -> None:
+    def __init__(self, size: int, sink: Sink[Any] | None) -> None:
         self._sink = sink
         self._row = np.full(max(1, size // 8), -1, np.int32)
         self._used = 0
@@ -186,7 +186,7 @@ class MBarriers:
             if self._sink is not None:
                 self._sink.on_mbarrier_phase(complete_rows, self.phase[complete_rows] - 1)
 
-    def test_phases(self, rows: Array, tokens: Array, parity: bool, conditional: bool = False) -> Array:
+    def test_phases(self, rows: Array, tokens: Array, parity: bool, conditional: bool) -> Array:
         """Return which lanes' phase has completed: the phase of a state, or with `parity` the latest phase of that
         parity, the operand's lowest bit (compilers pass -1 for an odd phase). With `conditional`, count only phases
         without a report."""

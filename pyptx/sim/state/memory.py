@@ -81,34 +81,34 @@ class Memory:
     params: Region
     shared_size: int
     ctaid: Array
-    shared_base: int = 0
-    cluster: int = 1
-    pairs: bool = False
+    shared_base: int
+    cluster: int
+    pairs: bool
     """Whether addresses of a CTA's own shared memory contain its rank in its pair, for kernels that mask it off."""
-    sink: Sink[Site] | None = None
+    sink: Sink[Site] | None
     """The listener to events."""
+    effects: Effects
+    names: Callable[[int], str]
+    """Formats an address in shared memory."""
+    grid: str
+    """The label of the grid, empty if it runs alone."""
+    grid_shape: tuple[int, int, int]
+    fresh: int
+    """The initial value of every word of shared and local memory."""
+    images: Images
+    words: Array
+    """The 32-bit registers of all lanes, which warpgroup products read and write asynchronously."""
+    dynamic: Array
+    """The bytes of local memory that each lane has allocated by `alloca`, starting at `dynamic_base`."""
+    dynamic_base: int
+    exact: int
+    """The target whose tensor core sums are reproduced bit for bit, such as 90 for sm_90; 0 sums quickly."""
+    pending_clusters: PendingClusters
+    multicasts: Multicasts
     trace: Trace | None = None
     """Records the accesses of a tcgen05 operation while it is traced."""
-    effects: Effects = field(default_factory=Effects)
-    names: Callable[[int], str] = "shared {:#x}".format
-    """Formats an address in shared memory."""
-    grid: str = ""
-    """The label of the grid, empty if it runs alone."""
-    grid_shape: tuple[int, int, int] = (1, 1, 1)
-    fresh: int = 0
-    """The initial value of every word of shared and local memory."""
-    images: Images = field(default_factory=Images)
-    words: Array = field(default_factory=lambda: np.zeros((1, 0), np.uint32))
-    """The 32-bit registers of all lanes, which warpgroup products read and write asynchronously."""
     accumulators: HeldOf = field(default_factory=dict[int, dict[Lanes, Accumulator]])
     """Accumulators that have not been written to their registers."""
-    dynamic: Array = field(default_factory=lambda: np.zeros(0, np.int64))
-    """The bytes of local memory that each lane has allocated by `alloca`, starting at `dynamic_base`."""
-    dynamic_base: int = 0
-    exact: int = 0
-    """The target whose tensor core sums are reproduced bit for bit, such as 90 for sm_90; 0 sums quickly."""
-    pending_clusters: PendingClusters = field(default_factory=PendingClusters)
-    multicasts: Multicasts = field(default_factory=Multicasts)
     empty_region: Region = field(init=False)
     """A region that no access hits."""
     mbarriers: MBarriers = field(init=False)

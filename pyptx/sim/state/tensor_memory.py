@@ -31,7 +31,7 @@ class TensorMemory:
     tensor core sums are reproduced bit for bit, such as 90 for sm_90; 0 sums quickly. `fresh` is the initial value of
     every cell."""
 
-    def __init__(self, ctas: int, exact: int = 0, fresh: int = 0) -> None:
+    def __init__(self, ctas: int, exact: int, fresh: int) -> None:
         self.ctas, self.exact, self.fresh = ctas, exact, fresh
         self.frees = 0
         """The number of times that columns were freed."""

@@ -14,9 +14,9 @@ from pyptx.sim.state.special import Dim3, compute_coordinates
 class PendingClusters:
     """Counts the started clusters of a grid; computes their numbers on demand, as a grid may have 2^47."""
 
-    cluster: Dim3 = (1, 1, 1)
-    grid: Dim3 = (0, 0, 0)
-    reverse_batch: int = 0
+    cluster: Dim3
+    grid: Dim3
+    reverse_batch: int
     """The clusters per batch if batches start in reverse order, 0 to start in order."""
     start_count: int = 0
 

@@ -27,13 +27,12 @@ _LINE = 128
 
 
 class Groups:
-    """The warpgroups among some lanes, in the order of their first lane."""
+    """The warpgroups of some lanes, in the order of their first lane. All of them are whole; `plain` ones are those of
+    all CTAs, in sequence."""
 
     def __init__(self, lanes: Lanes) -> None:
         shape = lanes.shape
-        self.plain = (
-            lanes.positions is None and not lanes.lo % (THREADS * shape.ctas) and not lanes.n % (THREADS * shape.ctas)
-        )
+        self.plain = lanes.positions is None
         self.count = lanes.n // THREADS
         ctas = shape.ctas if self.plain else 1
         self.grid = (self.count // ctas, 4, 8, 4, ctas)
@@ -43,8 +42,9 @@ class Groups:
             self.first = first.reshape(-1)
             self.order = np.empty(0, np.int64)
         else:
-            key = (shape.thread[lanes.sel] // THREADS * shape.ctas + shape.cta[lanes.sel]) * THREADS
-            self.order = np.argsort(key + shape.thread[lanes.sel] % THREADS, kind="stable")
+            # Lanes of a CTA are in the order of their threads.
+            group = shape.thread[lanes.sel] // THREADS * shape.ctas + shape.cta[lanes.sel]
+            self.order = np.argsort(group, kind="stable")
             self.first = self.order[::THREADS]
         self.cta: Array = lanes.cta[self.first]
         self.places: dict[Any, tuple[Array, str]] = {}

@@ -1,4 +1,4 @@
-"""Calls through lists of targets and prototypes, and arguments and results of 128 bits."""
+"""Calls through lists of targets and prototypes, arguments and results of 128 bits, and of any number of bytes."""
 
 from __future__ import annotations
 
@@ -87,3 +87,34 @@ def test_a_call_through_a_register_without_a_prototype_is_illegal(call: str) -> 
     [found] = caught.value.diagnostics
     text = "`call` through a register names no `.callprototype` or `.calltargets`"
     assert (found.code, found.line, found.message) == ("PTX1106", 17, text)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 20, 24])
+def test_arguments_and_results_of_any_number_of_bytes(size: int) -> None:
+    """Nothing beside them changes."""
+    through = "".join(f"ld.param.b8 %w, [p+{at}]; st.param.b8 [r+{at}], %w;" for at in range(size))
+    into = "".join(f"add.u32 %n, %t, {at}; st.param.b8 [x+{at}], %n;" for at in range(size))
+    out_of = "".join(f"ld.param.b8 %n, [y+{at}]; st.global.u8 [%o+{at}], %n;" for at in range(size))
+    module = parse(f""".version 9.0
+.target sm_90
+.address_size 64
+.func (.param .b8 r[{size}]) same(.param .b8 p[{size}], .param .b8 q)
+{{ .reg .b32 %w; {through} ret; }}
+.visible .entry k(.param .u64 out)
+{{
+.reg .b32 %t, %n; .reg .b64 %o;
+mov.u32 %t, %tid.x; ld.param.u64 %o, [out]; mad.wide.u32 %o, %t, 32, %o;
+{{
+.param .b8 x[{size}]; .param .b8 one; .param .b8 y[{size}]; .param .b8 end;
+{into} st.param.b8 [one], 77; st.param.b8 [end], 99;
+call (y), same, (x, one);
+{out_of} ld.param.b8 %n, [one]; st.global.u8 [%o+30], %n; ld.param.b8 %n, [end]; st.global.u8 [%o+31], %n;
+}}
+ret;
+}}
+""")
+    out, expected = np.zeros((40, 32), "u1"), np.zeros((40, 32), "u1")
+    sim.run(module, block=40, args=[out])
+    expected[:, :size] = T[:, None] + np.arange(size)
+    expected[:, 30:] = 77, 99
+    np.testing.assert_array_equal(out, expected)

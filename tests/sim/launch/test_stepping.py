@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,51 @@ def test_one_step_is_one_instruction_of_a_group() -> None:
     assert m.where()[0].line == first + 1
     assert m.step(2)
     assert m.where()[0].line == first + 3
+
+
+def test_each_step_runs_the_shown_instruction() -> None:
+    """A label right after a call begins another block, which leaves an empty one for those who return."""
+    text = kernel(
+        "call work, (%t);\nafter: add.u32 %r1, %t, 1;\nst.global.u32 [%o], %r1;",
+        module=".func work(.reg .u32 x)\n{\nadd.u32 x, x, 1;\nret;\n}",
+    )
+    m, _ = machine(text, threads=32)
+    lines: list[str] = []
+    while not m.done:
+        (stand,) = m.where()
+        lines.append(text.splitlines()[stand.line - 1])
+        assert stand.doing == "runs"
+        m.step()
+    own = ["call work, (%t);", "add.u32 x, x, 1;", "ret;", "after: add.u32 %r1, %t, 1;", "st.global.u32 [%o], %r1;"]
+    assert [line for line, _ in groupby(lines)][-len(own) - 1 :] == [*own, "ret;"]
+
+
+def test_every_thread_of_every_cta_shows_its_own_state() -> None:
+    text = kernel(
+        "mov.u32 %r2, %tid.y; mad.lo.u32 %r1, %r2, 100, %t; mov.u32 %r2, %tid.z; mad.lo.u32 %r1, %r2, 10000, %r1;\n"
+        "mov.u32 %r3, %ctaid.x; mad.lo.u32 %r1, %r3, 1000000, %r1; st.shared.u32 [cells+8], %r3;\n"
+        "or.b32 %r4, %t, %r2; mov.u32 %r2, %tid.y; or.b32 %r4, %r4, %r2; setp.eq.u32 %p0, %r4, 0;\n"
+        "add.u32 %r3, %r3, 2; @%p0 mbarrier.init.shared::cta.b64 [bar], %r3;\nthere: bar.sync 0;",
+        module=MODULE,
+    )
+    m = sim.Machine(parse(text), grid=3, block=(4, 3, 2), args=(np.zeros(24, np.int32),))
+    m.run(until="there")
+    for cta, z, y, x in np.ndindex(3, 2, 3, 4):
+        thread = x + 4 * y + 12 * z
+        for name in (thread, (x, y, z)):
+            assert m.registers(cta, name)["%r1"] == x + 100 * y + 10000 * z + 1000000 * cta
+        assert m.registers(cta)["%r1"] == 1000000 * cta
+        assert m.registers(thread=thread)["%r1"] == x + 100 * y + 10000 * z
+    assert m.registers()["%r1"] == 0
+    for cta in range(3):
+        assert m.shared(cta, "cells", "u32", 4).tolist() == [0, 0, cta, 0]
+        assert m.shared(cta).tobytes() == bytes(8) + m.shared(cta, "cells").tobytes()
+        (bar,) = m.barriers(cta)
+        assert isinstance(bar, stepping.MBarrier)
+        assert (bar.name, bar.pending) == ("bar", cta + 2)
+    assert m.shared(at="cells", dtype="u32", count=3).tolist() == [0, 0, 0]
+    assert m.shared().tobytes() == m.shared(0).tobytes()
+    assert m.barriers() == m.barriers(0)
 
 
 def test_nothing_is_written_before_the_end() -> None:

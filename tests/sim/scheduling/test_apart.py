@@ -150,3 +150,10 @@ def test_matrices_want_full_warps() -> None:
     (finding,) = run_kernel(MMA, "eager", block=16)[1]
     assert finding.code == "PTX0960"
     assert "the CTA has 16 threads" in finding.message
+
+
+def test_one_thread_that_a_warpgroup_misses_is_singular() -> None:
+    body = f"setp.eq.u32 %p5, %t, 5; @%p5 ret; @%p3 ret;\n{WGMMA}"
+    (finding,) = run_kernel(body, "eager")[1]
+    assert finding.code == "PTX0964"
+    assert "1 thread of the warpgroup has ended" in finding.message

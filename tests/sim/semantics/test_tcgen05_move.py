@@ -134,7 +134,8 @@ F16 = from_name("f16")
 PLAIN = InstructionDescriptor("f16", 128, 16, F16, F16, from_name("f32")).encode()
 ERRORS = [
     (CP, 509, "columns 509 … 512 are not"), (CP, 1 << 16, "cannot start at lane 1"),
-    (SHIFT, 1 << 16, "a multiple of 32 lanes, not at 1"), (MMA.replace("{bits}", "16"), 0, "has M = 64 or 128, not 0"),
+    (SHIFT, 508, "columns 508 … 515 are not"), (SHIFT, 1 << 16, "a multiple of 32 lanes, not at 1"),
+    (MMA.replace("{bits}", "16"), 0, "has M = 64 or 128, not 0"),
     (MMA, 500, "columns 500 … 515 of D"), (MMA, 1 << 16, "layout D must start at lane 0, not 1"),
 ]  # fmt: skip
 

@@ -46,7 +46,13 @@ def test_memory_that_exists_elsewhere_keeps_its_address() -> None:
         ValueError, match=r"`twin` at 0x7f3a1234563f overlaps `device array`, which is at 0x7f3a12345600"
     ):
         space.register("twin", 0x7F3A_1234_563F, _bytes(1))
+    with pytest.raises(ValueError, match="`over` at 0x7f3a123455ff overlaps `device array`"):
+        space.register("over", 0x7F3A_1234_55FF, _bytes(2))
+    assert space.register("ahead", 0x7F3A_1234_55FF, _bytes(1)).size == 1
     assert space.register("behind", 0x7F3A_1234_5640, _bytes(1)).size == 1
+    assert space.register("empty", 0x7F3A_1234_5700, _bytes(0)).size == 0
+    with pytest.raises(ValueError, match="`another` at 0x7f3a12345700 overlaps `empty`"):
+        space.register("another", 0x7F3A_1234_5700, _bytes(0))
 
 
 def test_an_allocation_avoids_what_is_registered() -> None:
@@ -83,8 +89,15 @@ def test_freed_memory_is_remembered_until_its_addresses_are_used_again() -> None
     assert space.find_freed(low + 64) is None
     with pytest.raises(ValueError, match=f"no allocation starts at {low:#x}"):
         space.free(low)
-    space.register("next", low + 32, _bytes(64))
+    before, after = (space.register(name, low + offset, _bytes(16)).low for name, offset in (("a", -16), ("z", 112)))
+    space.free(before)
+    space.free(after)
+    space.register("next", low + 32, _bytes(80))
     assert space.find_freed(low) is None
+    for address in (before, after):
+        freed = space.find_freed(address)
+        assert freed is not None
+        assert freed.low == address
     assert space.find_nearest(low) is space.find_region(low + 32)
 
 

@@ -6,6 +6,7 @@ with a mask, `rem`) end the walk: a hash or a random number may wrap.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from pyptx.check.body import Step
@@ -142,8 +143,8 @@ def find_signed(blocks: list[Block], code: Code) -> frozenset[Register]:
 
 def _may_be_negative(step: Step) -> bool:
     opcode, words = step.instruction.opcode, [modifier[1:] for modifier in step.instruction.modifiers]
-    kind = words[-2] if opcode == "cvt" and len(words) > 1 else words[-1] if words else ""
-    signed = kind[:1] == "s" and kind[1:].isdigit()
+    kind = words[-2] if opcode == "cvt" else words[-1] if words else ""
+    signed = re.fullmatch(r"s\d+", kind) is not None
     constant = opcode in _ARITHMETIC and any(is_negative(operand) for operand in step.instruction.operands[1:])
     return signed or opcode in ("sub", "neg") or constant
 

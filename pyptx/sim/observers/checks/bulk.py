@@ -16,7 +16,7 @@ from pyptx.sim.state.memory import Site
 
 
 def report_load(
-    site: Site, lane: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any = None
+    site: Site, lane: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any
 ) -> Callable[[], None]:
     """Report the issue of a bulk copy to shared memory; return a function that reports its completion."""
     checks, place = locate_session(site)
@@ -24,7 +24,7 @@ def report_load(
     unread.record_read(site, source)
     dependents.check_access(site, lane, source, writes=False)
     number = checks.engine.copies.bulk_load(thread, place, source, targets)
-    _record_use(checks, place, site, thread, tensor_map, number)
+    _record_uses(checks, place, site, [thread], tensor_map, [number])
     return partial(checks.engine.copies.land, number)
 
 
@@ -41,7 +41,7 @@ def report_store(
     target: Bytes,
     reduces: int,
     earlier_copies: set[bytes],
-    tensor_map: Any = None,
+    tensor_map: Any,
 ) -> None:
     """Report the issue of a bulk copy to global memory; `reduces` is the size of a reduced element, else 0.
     `earlier_copies` are those of the same instruction: equal sources and targets write equal bytes."""
@@ -54,7 +54,7 @@ def report_store(
     checks, place = locate_session(site)
     thread = checks.group_lanes(lane).first
     number = checks.engine.copies.bulk_store(thread, place, source, target, reduces)
-    _record_use(checks, place, site, thread, tensor_map, number)
+    _record_uses(checks, place, site, [thread], tensor_map, [number])
 
 
 def report_loads(
@@ -69,9 +69,7 @@ def report_loads(
     numbers = copies_together.bulk_load_all(checks.engine.copies, threads, place, source, targets, barriers, size)
     if numbers is None:
         return None
-    for thread, number in zip(threads.tolist(), numbers, strict=True):
-        if not _record_use(checks, place, site, thread, tensor_map, number):
-            break
+    _record_uses(checks, place, site, threads.tolist(), tensor_map, numbers)
 
     def land(positions: Array) -> None:
         copies_together.land_all(checks.engine.copies, [numbers[position] for position in positions.tolist()])
@@ -86,19 +84,20 @@ def report_stores(site: Site, lanes: Lanes, sources: Array, size: int, target: R
     unread.record_read(site, Bytes(Space.SHARED, sources, size))
     dependents.check_accesses(site, lanes, target.starts[:, 0], target.length, writes=True)
     numbers = copies_together.bulk_store_all(checks.engine.copies, threads, place, sources, size, target)
-    for thread, number in zip(threads.tolist(), numbers or [], strict=numbers is not None):
-        if not _record_use(checks, place, site, thread, tensor_map, number):
-            break
-    return numbers is not None
-
-
-def _record_use(checks: Session, place: Place, site: Site, thread: int, tensor_map: Any, operation: int) -> bool:
-    """Record that a copy uses a map; tell whether the map can change, which one in a parameter or in constant memory
-    cannot."""
-    if tensor_map is None:
+    if numbers is None:
         return False
+    _record_uses(checks, place, site, threads.tolist(), tensor_map, numbers)
+    return True
+
+
+def _record_uses(
+    checks: Session, place: Place, site: Site, threads: list[int], tensor_map: Any, operations: list[int]
+) -> None:
+    """Record that copies use a map, unless it cannot change, as in a parameter or in constant memory."""
+    if tensor_map is None:
+        return
     region = site.memory.space.find_region(int(tensor_map))
     if region is None or region.space != "global" or int(tensor_map) >= region.low + region.size:
-        return False
-    checks.engine.maps.use(thread, place, int(tensor_map), operation)
-    return True
+        return
+    for thread, operation in zip(threads, operations, strict=True):
+        checks.engine.maps.use(thread, place, int(tensor_map), operation)

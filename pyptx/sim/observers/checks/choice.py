@@ -30,7 +30,7 @@ class Selection:
     codes: frozenset[int] | None
     strict: bool
     raises: bool
-    optional: frozenset[str] = frozenset()
+    optional: frozenset[str]
 
     def covers(self, name: str) -> bool:
         """Tell whether a class of hazards is checked."""

@@ -38,7 +38,7 @@ Function = Callable[..., Any]
 class Instrument:
     """The hooks of one program's instructions."""
 
-    def __init__(self, program: Program, numerics: bool = False) -> None:
+    def __init__(self, program: Program, numerics: bool) -> None:
         self.program, self.numerics = program, numerics
         self._integers = Integers(program)
         self._products: dict[int, frozenset[int]] = {}

@@ -133,8 +133,8 @@ def _multiply_in_warp(
 
 def _spell_register(kind: str) -> str:
     """Return the type of a register of elements: f16x2 for f16."""
-    form = FORMATS[kind]
-    return f"{kind}x{32 // form.width}" if is_float(kind) and form.width < 32 else kind
+    count = 32 // FORMATS[kind].width
+    return f"{kind}x{count}" if is_float(kind) and count > 1 else kind
 
 
 def _stack_elements(lanes: Lanes, registers: Any, kind: str) -> Array:

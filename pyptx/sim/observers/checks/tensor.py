@@ -141,14 +141,11 @@ def _move(
     first, groups = group_by_warp(checks, lanes)
     addresses = lane_addresses[first].astype(np.int64)
     lane, column = addresses >> 16, addresses & 0xFFFF
-    if checks.unread is not None:
-        for first_column in (column, column + split)[: 2 if split else 1]:
-            checks.unread.move(lanes.cta[first], first_column, columns, lane, 16 if split else rows, stores=stores)
-    if split:
-        checks.engine.tensor.move_all(groups, place, column, columns, lane, 16, stores=stores)
-        checks.engine.tensor.move_all(groups, place, column + split, columns, lane, 16, stores=stores)
-    else:
-        checks.engine.tensor.move_all(groups, place, column, columns, lane, rows, stores=stores)
+    for start in (column, column + split) if split else (column,):
+        height = 16 if split else rows
+        if checks.unread is not None:
+            checks.unread.move(lanes.cta[first], start, columns, lane, height, stores=stores)
+        checks.engine.tensor.move_all(groups, place, start, columns, lane, height, stores=stores)
     inner(site, lanes, mask, space, address, outs, *operands)
 
 

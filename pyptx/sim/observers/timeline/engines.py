@@ -40,8 +40,8 @@ class Work:
     label: str
     line: int
     issuer: int
-    bytes: int = 0
-    flops: int = 0
+    bytes: int
+    flops: int
     barrier: str = ""
     count: int = 1
     """How many operations it represents; 0 once another one represents it."""

@@ -54,7 +54,7 @@ class Wait:
     barrier: str
     phase: int
     line: int
-    cause: Cause | None = None
+    cause: Cause | None
     is_over: bool = True
 
 

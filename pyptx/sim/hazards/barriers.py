@@ -241,7 +241,7 @@ class Barriers:
             stamp.clock[:] = 0
             stamp.clock[RELAXED] = clock
             stamp.foreign = {}
-            for fence in (state.fences[t] for t in threads.tolist() if t in state.fences):
+            for fence in (fence for thread in threads.tolist() for fence in state.fences.get(thread, ())):
                 fence_stamp = fence.stamp.copy()
                 if fence.scope < Scope.CLUSTER:
                     fence_stamp.clock[[WIDE_SHARED, WIDE_GLOBAL]] = 0

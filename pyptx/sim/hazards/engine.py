@@ -141,11 +141,17 @@ class Hazards:
         for slot, domain in zip(slots, domains, strict=True):
             grid.domain_of_slot[slot] = domain
         for low, high in _merge_runs(slots):
-            grid.shared.clear(grid.find_shared_base(low), (high - low) * grid.shared_stride)
+            base, size = grid.find_shared_base(low), (high - low) * grid.shared_stride
+            grid.shared.clear(base, size)
+            self.sync.forget_shared(base + self._find_offset(grid), base + size + self._find_offset(grid))
         self.barriers.forget(grid, slots, threads)
         for part in (self.sync, self.copies, self.tensor):
             part.forget(threads)
         self.sync.start_cta(grid, threads)
+
+    def _find_offset(self, grid: Grid) -> int:
+        """Return what to add to a grid's shared addresses so that they differ from those of other grids."""
+        return grid.number << 40
 
     def exit(self, group: Group, place: Place) -> list[int]:
         """Record that threads exit. Return the threads that CTA barriers release because of it."""
@@ -224,7 +230,7 @@ class Hazards:
             self.lifetimes.record_remote_lanes(access.place, group.threads, addresses)
         locations = addresses
         if access.space is Space.SHARED and len(self.state.grids) > 1:
-            locations = addresses + (self.state.find_grid(group.first).number << 40)
+            locations = addresses + self._find_offset(self.state.find_grid(group.first))
         # Check it before its own acquire, which orders only later accesses.
         if access.strong:
             self.memory.access(access, group, addresses, benign=True)

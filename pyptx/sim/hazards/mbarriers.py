@@ -275,7 +275,7 @@ class MBarriers:
         if scope < Scope.CLUSTER and self.is_remote(barrier, first):
             self.state.narrow_arrives[place, barrier.grid.find_slot(first)] = scope
         fences = self.state.fences if not sem.releases else {}
-        for fence in (fences[thread] for thread in group.threads.tolist() if thread in fences):
+        for fence in (fence for thread in group.threads.tolist() for fence in fences.get(thread, ())):
             self.contribute(barrier, fence.stamp.copy(), fence.thread, Sem.RELEASE, min(scope, fence.scope))
         barrier.history.append((place, first, f"{len(group)} × arrive"))
         before = barrier.phase

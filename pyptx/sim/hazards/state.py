@@ -38,6 +38,14 @@ class Release:
     source: AnyStamp
     scope: Scope
     thread: int
+    life: int = 0
+    """The life of the thread's warp, as thread numbers are reused; 0 if other threads released too."""
+    time: int = 0
+
+    def covers(self, earlier: Release) -> bool:
+        """Tell whether this release makes an earlier one redundant, since the same thread made both."""
+        is_same = self.thread == earlier.thread and self.life == earlier.life > 0
+        return is_same and self.scope >= earlier.scope and self.time >= earlier.time
 
     @property
     def stamp(self) -> Stamp:
@@ -144,8 +152,9 @@ class State:
         self._buffers: list[Shadow] = []
         self._first_threads: list[int] = []
         self.operations = 0
-        self.fences: dict[int, Release] = {}
-        """The last releasing fence of each thread: a later relaxed write releases what it covers."""
+        self.fences: dict[int, list[Release]] = {}
+        """The releasing fences of each thread, but for those that a later one covers: a later relaxed write releases
+        what they cover."""
         self.observations: dict[int, dict[Hashable, list[Release]]] = {}
         """The releases that each thread's relaxed reads observed: its next acquiring fence acquires them."""
         self.narrow: dict[tuple[int, Release], NarrowEdge] = {}

@@ -57,6 +57,16 @@ class Synchronization:
         for thread in threads.tolist() if self.state.fences or self.state.observations else ():
             self.state.fences.pop(thread, None)
             self.state.observations.pop(thread, None)
+        if self.state.narrow:
+            members, edges = set(threads.tolist()), self.state.narrow
+            for key in [key for key, edge in edges.items() if edge.thread in members]:
+                del edges[key]
+
+    def forget_shared(self, low: int, high: int) -> None:
+        """Forget the releases in shared memory that starting CTAs reuse."""
+        first, last = (_number_locations(Space.SHARED, np.array([address]))[0] for address in (low, high))
+        for location in [number for number in self._at if first <= number < last and number & 1]:
+            del self._at[location]
 
     def _is_in_scope(self, scope: Scope, other_scope: Scope, thread: int, peer: int) -> bool:
         """Tell whether the scopes of two strong operations include each other's thread."""
@@ -89,11 +99,17 @@ class Synchronization:
                     clocks.acquire_from_other_warps(threads, self._sc[key])
         if sem.releases:
             for thread in group.threads.tolist():
-                self.state.fences[thread] = Release(clocks.publish_lazily(thread), scope, thread)
+                wider = [fence for fence in self.state.fences.get(thread, ()) if fence.scope > scope]
+                self.state.fences[thread] = [*wider, self._release(thread, scope)]
             for key, threads in self._list_orders(group, scope) if sem is Sem.SC else ():
                 stamp, earlier = clocks.publish(threads), self._sc.get(key)
                 self._sc[key] = stamp if earlier is None else earlier.merge(stamp)
             clocks.tick()
+
+    def _release(self, thread: int, scope: Scope) -> Release:
+        """Return the release of a thread now."""
+        clocks = self.state.clocks
+        return Release(clocks.publish_lazily(thread), scope, thread, int(clocks.life_of[thread >> 5]), clocks.now)
 
     def _acquire_observed(self, group: Group, scope: Scope) -> None:
         """Let threads acquire the releases that they observed since their last fence."""
@@ -128,14 +144,10 @@ class Synchronization:
         # `red` and stores return no value, so they never acquire.
         reads, acquires, releases = access.reads and not access.red, access.sem.acquires, access.sem.releases
         for thread, location in zip(threads.tolist(), _number_locations(access.space, addresses), strict=True):
-            location_releases = self._at.get(location)
-            knows_all = (
-                reads
-                and location_releases is not None
-                and self._read_released(access, thread, location, location_releases, acquires)
-            )
+            location_releases = self._at.get(location, [])
+            knows_all = reads and self._read_released(access, thread, location, location_releases, acquires)
             if access.writes:
-                self._write_released(access, thread, location, location_releases or [], knows_all, releases)
+                self._write_released(access, thread, location, location_releases, knows_all, releases)
         if releases:
             self.state.clocks.tick()
 
@@ -155,7 +167,7 @@ class Synchronization:
         location_releases, fences = self._at.get(location, []), self.state.fences
         if access.writes:
             location_releases = list(location_releases) if access.reads else []
-            thread_fences = [fences[thread] for thread in threads.tolist() if thread in fences]
+            thread_fences = [fence for thread in threads.tolist() for fence in fences.get(thread, ())]
             if access.sem.releases:
                 location_releases.append(Release(self.state.clocks.publish(threads), access.scope, int(threads[0])))
             elif thread_fences:
@@ -172,27 +184,40 @@ class Synchronization:
     def _read_released(
         self, access: Access, thread: int, location: int, location_releases: list[Release], acquires: bool
     ) -> bool:  # fmt: skip
-        """Let a thread read a location with releases. Tell whether it acquired all of them."""
-        observations = self.state.observations
+        """Let a thread read a location. Tell whether it acquired all releases there."""
+        observed = self.state.observations.get(thread, {})
+        earlier = observed.get(location, location_releases)
+        if earlier is not location_releases:
+            # What earlier reads of the location observed counts too, though it has been overwritten.
+            kept = [old for old in earlier if not any(new is old or new.covers(old) for new in location_releases)]
+            location_releases = [*location_releases, *kept] if kept else location_releases
         if acquires and self._learn_released(access, thread, location, location_releases):
-            if thread in observations:
-                observations[thread].pop(location, None)
+            observed.pop(location, None)
             return True
-        observations.setdefault(thread, {})[location] = location_releases
+        if location_releases:
+            self.state.observations.setdefault(thread, {})[location] = location_releases
         return False
 
     def _write_released(
         self, access: Access, thread: int, location: int, location_releases: list[Release], knows_all: bool,
         releases: bool,
     ) -> None:  # fmt: skip
-        """Let a thread write to a location; an atomic continues its release sequence. `knows_all`: the thread acquired
-        the whole sequence."""
-        now = [release for release in location_releases if release.thread != thread] if access.reads else []
+        """Let a thread write to a location; an atomic continues its release sequence, and any strong write its own
+        releases there. `knows_all`: the thread acquired the whole sequence."""
+        life = int(self.state.clocks.life_of[thread >> 5])
         if releases:
-            now.append(Release(self.state.clocks.publish_lazily(thread), access.scope, thread))
-        elif thread in self.state.fences:
-            fence = self.state.fences[thread]
-            now.append(Release(fence.source, min(fence.scope, access.scope), thread))
+            mine = [self._release(thread, access.scope)]
+        else:
+            mine = [
+                Release(fence.source, min(fence.scope, access.scope), thread, life, fence.time)
+                for fence in self.state.fences.get(thread, ())
+            ]
+        kept = [
+            release
+            for release in location_releases
+            if access.reads or (release.thread == thread and release.life == life)
+        ]
+        now = [*(release for release in kept if not any(new.covers(release) for new in mine)), *mine]
         if not now:
             self._at.pop(location, None)
             return
@@ -249,8 +274,9 @@ class Synchronization:
         start."""
         grid = self.state.find_grid(group.first)
         for thread in group.threads.tolist():
-            fence = self.state.fences.get(thread)
-            if fence is not None and fence.scope >= Scope.GPU:
+            for fence in self.state.fences.get(thread, ()):
+                if fence.scope < Scope.GPU:
+                    continue
                 trigger = self._triggers.get(grid.number)
                 self._triggers[grid.number] = fence.stamp if trigger is None else trigger.merge(fence.stamp)
 

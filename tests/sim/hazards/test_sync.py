@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Group, Hazards, Place, Scope, Sem, Space, load, store
+from pyptx.sim.hazards import Access, Group, Hazards, Place, Scope, Sem, Space, atomic, load, store
 from tests.sim.hazards.patterns import GLOBAL, buffers
 from tests.sim.hazards.trace import Pattern, Role, Trace, find_codes
 
@@ -130,3 +130,93 @@ def test_a_weak_store_ends_the_sequence_of_its_flag_among_many(flags: int, store
             engine.access(load(Place(Span(4, 1), "data"), Space.GLOBAL, 4), third, data)
     found = [(finding.rule.code, finding.place.text) for finding in engine.findings]
     assert found == ([("PTX0901", "flag"), ("PTX0901", "data")] if stores else [])
+
+
+class Litmus:
+    """Two threads in CTAs of their own, data that the first has written, and flags."""
+
+    def __init__(self) -> None:
+        self.engine = Hazards()
+        self.engine.state.add_buffer(PARTS, 4096)
+        self.grid = self.engine.launch(Place(Span(1, 1), ""), 32, slots=2, shared_bytes=64)
+        self.engine.start(self.grid, range(2), range(2))
+        self.writer, self.reader = (Group(self.grid.list_threads(cta)[:1]) for cta in range(2))
+        self.write(self.writer, Sem.WEAK, 0)
+
+    def write(self, thread: Group, sem: Sem, at: int = 1024, space: Space = Space.GLOBAL) -> None:
+        address = at + (PARTS if space is Space.GLOBAL else 0)
+        self.engine.access(store(Place(Span(2, 1), ""), space, 4, sem, GPU), thread, np.array([address]))
+
+    def count(self, thread: Group, sem: Sem) -> None:
+        access = Access(Place(Span(3, 1), ""), Space.GLOBAL, 4, True, True, sem, GPU, red=True)
+        self.engine.access(access, thread, np.array([PARTS + 1024]))
+
+    def read(self, thread: Group, sem: Sem, at: int = 1024, scope: Scope = GPU) -> list[str]:
+        """Return the codes reported so far."""
+        access = load(Place(Span(4, 1), ""), Space.GLOBAL, 4, sem, scope)
+        self.engine.access(access, thread, np.array([PARTS + at]))
+        return [finding.rule.code for finding in self.engine.findings]
+
+    def reuse(self, slot: int) -> None:
+        """Let another CTA run in a slot."""
+        self.engine.exit(Group(self.grid.list_threads(slot)), Place(Span(5, 1), ""))
+        self.engine.start(self.grid, [slot], [2])
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_thread_goes_on_with_its_own_release(counts: bool) -> None:
+    litmus = Litmus()
+    litmus.write(litmus.writer, Sem.RELEASE)
+    (litmus.count if counts else litmus.write)(litmus.writer, Sem.RELAXED)
+    litmus.read(litmus.reader, Sem.ACQUIRE)
+    assert litmus.read(litmus.reader, Sem.WEAK, 0) == []
+
+
+def test_a_narrower_fence_does_not_end_what_a_wider_one_released() -> None:
+    litmus = Litmus()
+    litmus.engine.sync.fence(litmus.writer, Sem.RELEASE, GPU)
+    litmus.write(litmus.writer, Sem.WEAK, 8)
+    litmus.engine.sync.fence(litmus.writer, Sem.RELEASE, Scope.CTA)
+    litmus.write(litmus.writer, Sem.RELAXED)
+    litmus.read(litmus.reader, Sem.ACQUIRE)
+    assert litmus.read(litmus.reader, Sem.WEAK, 0) == []
+    assert litmus.read(litmus.reader, Sem.WEAK, 8) == ["PTX0903"]
+
+
+def test_ctas_that_count_in_one_slot_all_release() -> None:
+    litmus = Litmus()
+    litmus.count(litmus.writer, Sem.RELEASE)
+    litmus.reuse(0)
+    litmus.count(litmus.writer, Sem.RELEASE)
+    litmus.read(litmus.reader, Sem.ACQUIRE)
+    assert litmus.read(litmus.reader, Sem.WEAK, 0) == []
+
+
+@pytest.mark.parametrize("with_fence", [False, True])
+def test_an_acquire_after_a_relaxed_read_acquires_what_that_read_observed(with_fence: bool) -> None:
+    litmus = Litmus()
+    litmus.write(litmus.writer, Sem.RELEASE)
+    litmus.read(litmus.reader, Sem.RELAXED)
+    litmus.write(Group(litmus.reader.threads + 1), Sem.RELEASE)
+    litmus.read(litmus.reader, Sem.RELAXED if with_fence else Sem.ACQUIRE)
+    litmus.engine.sync.fence(litmus.reader, Sem.ACQUIRE, GPU)
+    assert litmus.read(litmus.reader, Sem.WEAK, 0) == []
+
+
+def test_a_release_in_shared_memory_ends_with_its_cta() -> None:
+    litmus = Litmus()
+    litmus.write(litmus.writer, Sem.RELEASE, 4, Space.SHARED)
+    litmus.reuse(0)
+    litmus.write(litmus.writer, Sem.WEAK, 0, Space.SHARED)
+    litmus.engine.access(atomic(Place(Span(6, 1), ""), Space.SHARED, 4, Sem.ACQUIRE, GPU), litmus.writer, np.array([4]))
+    assert litmus.read(litmus.writer, Sem.WEAK, 0) == ["PTX0901"]
+
+
+@pytest.mark.parametrize("reuses", [False, True])
+def test_a_narrow_acquire_explains_no_race_of_the_next_cta_in_its_slot(reuses: bool) -> None:
+    litmus = Litmus()
+    litmus.write(litmus.writer, Sem.RELEASE)
+    assert litmus.read(litmus.reader, Sem.ACQUIRE, scope=Scope.CTA) == ["PTX0903"]
+    if reuses:
+        litmus.reuse(1)
+    assert litmus.read(litmus.reader, Sem.WEAK, 0) == ["PTX0903"] + ["PTX0901"] * reuses

@@ -248,6 +248,9 @@ class Readers:
         alike = (records.access[old >> 6] == records.access[refs >> 6]) & (old != 0)
         alike &= (records.operation[old >> 6] == 0) & (records.operation[refs >> 6] == 0)
         alike &= records.get_domains(old >> 6) == records.get_domains(refs >> 6)
+        # A crowd has threads of one CTA only: scopes are compared with the CTA of its first thread.
+        begins = self.state.clocks.cta_span[:, 0]
+        alike &= begins[records.get_warps(old >> 6)] == begins[records.get_warps(refs >> 6)]
         is_folded = alike.any(axis=0)
         if not is_folded.any():
             return is_folded

@@ -220,3 +220,22 @@ def test_a_narrow_acquire_explains_no_race_of_the_next_cta_in_its_slot(reuses: b
     if reuses:
         litmus.reuse(1)
     assert litmus.read(litmus.reader, Sem.WEAK, 0) == ["PTX0903"] + ["PTX0901"] * reuses
+
+
+def test_an_update_of_cta_scope_races_with_a_peer_whose_store_its_own_cta_repeats() -> None:
+    engine = Hazards()
+    grid = engine.launch(Place(Span(1, 1), ""), 32, slots=2, cluster=2, shared_bytes=64)
+    engine.start(grid, range(2), range(2))
+    first, second = (Group(grid.list_threads(cta)) for cta in range(2))
+    for group in (first, second):
+        engine.barriers.cluster_arrive(group, Place(Span(4, 1), ""))
+    for group in (first, second):
+        engine.barriers.cluster_wait(group, Place(Span(4, 1), ""))
+    access = store(Place(Span(2, 1), "store"), Space.SHARED, 4, Sem.RELAXED, GPU)
+    for group in (second, first):
+        engine.access(access, group, np.arange(32) % 2 * 4)
+    update = atomic(Place(Span(3, 1), "update"), Space.SHARED, 4, Sem.RELAXED, Scope.CTA)
+    engine.access(update, first[[0]], np.array([0]))
+    (finding,) = engine.findings
+    assert finding.other_agent is not None
+    assert (finding.rule.code, finding.other, finding.other_agent.cta) == ("PTX0903", access.place, 1)

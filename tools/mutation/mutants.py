@@ -1,7 +1,7 @@
 """The mutants of a Python file: one small change each, as an edit of a span of its text.
 
-Knows only Python's syntax. Skips what no run can show: annotations, docstrings, decorators, code for type checkers; and
-f-strings, which are messages or generated code.
+Knows only Python's syntax. Skips what no run can show: annotations, docstrings, decorators, overloads and other code for
+type checkers; and f-strings, which are messages or generated code.
 """
 
 from __future__ import annotations
@@ -249,6 +249,8 @@ class _File:
 
 def _is_skippable(node: ast.stmt) -> bool:
     """Return whether a statement is for type checkers, for `import *`, or for running the file as a program."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return any(_name(decorator) == "overload" for decorator in node.decorator_list)
     if isinstance(node, ast.If):
         return any(_name(part) in {"TYPE_CHECKING", "__name__"} for part in ast.walk(node.test))
     targets = node.targets if isinstance(node, ast.Assign) else ()

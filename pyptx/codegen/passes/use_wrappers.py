@@ -19,7 +19,7 @@ Ways = Callable[[Site], Iterator[Expr | None]]
 
 def spell_with_wrappers(site: Site) -> Iterator[Expr]:
     """Yield calls of wrappers for an instruction."""
-    ways = _WAYS.get(site.opcode) or FAMILIES.get(site.opcode)
+    ways = WAYS.get(site.opcode) or FAMILIES.get(site.opcode)
     if ways is not None:
         for candidate in ways(site):
             if candidate is not None:
@@ -179,11 +179,11 @@ def _make_bare(name: str) -> Ways:
 def _spell_bar(site: Site) -> Iterator[Expr | None]:
     words = ".".join(site.words)
     if words == "sync":
-        if len(site.actuals) == 1 and site.build_operand(0) == Literal(0):
+        if site.build_operands(0) == (Literal(0),):
             yield site.build_call("ptx.bar.sync")
         yield site.build_call("ptx.bar.sync", *site.build_operands(0))
     elif words == "warp.sync":
-        if site.build_operand(0) == Literal(0xFFFFFFFF):
+        if site.build_operands(0) == (Literal(0xFFFFFFFF),):
             yield site.build_call("ptx.bar.warp_sync")
         yield site.build_call("ptx.bar.warp_sync", *site.build_operands(0))
     elif words == "arrive":
@@ -237,7 +237,7 @@ def _spell_membar(site: Site) -> Iterator[Expr | None]:
     yield site.build_call("ptx.fence.membar", _omit_usual(level, "gl"))
 
 
-_WAYS: dict[str, Ways] = {
+WAYS: dict[str, Ways] = {
     "mov": _spell_mov, "ld": _spell_ld, "st": _spell_st, "mul": _spell_mul, "mad": _spell_mad, "fma": _spell_mad,
     "setp": _spell_setp, "selp": _spell_selp, "cvt": _spell_cvt, "cvta": _spell_cvta, "bra": _spell_bra,
     "ret": _make_bare("ptx.ret"), "bar": _spell_bar, "barrier": _spell_barrier, "fence": _spell_fence,

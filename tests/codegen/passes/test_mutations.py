@@ -79,7 +79,7 @@ def test_without_the_bench_wrong_operators_show(monkeypatch: Patch) -> None:
 
 
 @pytest.mark.parametrize(("module", "table", "opcode", "name"), [
-    (use_wrappers, "_WAYS", "st", "expressions"), (use_families, "FAMILIES", "shfl", "shuffles"),
+    (use_wrappers, "WAYS", "st", "expressions"), (use_families, "FAMILIES", "shfl", "shuffles"),
     (use_matrices, "MATRICES", "mma", "accumulators"),
 ])  # fmt: skip
 def test_wrappers_with_other_operands_are_refused(
@@ -95,7 +95,7 @@ def test_wrappers_with_other_operands_are_refused(
                 yield plan.replace(arguments=tuple(reversed(plan.arguments)), keywords=keywords)
 
     for namespace in (module, use_families, use_wrappers):
-        for attribute in ("_WAYS", "FAMILIES", "MATRICES"):
+        for attribute in ("WAYS", "FAMILIES", "MATRICES"):
             if opcode in getattr(namespace, attribute, {}):
                 monkeypatch.setitem(getattr(namespace, attribute), opcode, swap)
     ptx = READS[name][0]

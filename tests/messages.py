@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import pytest
 
-from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.diagnostics import Diagnostic, Origin, PtxError
 
 Error = TypeVar("Error", bound=PtxError)
 
@@ -54,27 +54,36 @@ def read_list(folder: str) -> set[str]:
     return set(path.read_text("utf-8").rstrip("\n").split("\n\n")) if path.exists() else set()
 
 
-def assert_listed(findings: Sequence[Diagnostic]) -> None:
-    """Fail unless the text of each finding, without its place, is in the list of the running test's folder."""
+def assert_listed(findings: Sequence[Diagnostic], source: str | None = None) -> None:
+    """Fail unless the text of each finding is in the list of the running test's folder: with what it underlines in the
+    PTX, if that is passed, but without its line and column."""
     parts = os.environ["PYTEST_CURRENT_TEST"].split("/")
     folder = parts[1] if len(parts) > 2 else "tests"
     listed = read_list(folder)
-    texts = {_describe(finding) for finding in findings}
+    texts = {_describe(finding, source) for finding in findings}
     if os.environ.get("PYPTX_UPDATE_GOLDENS") and not texts <= listed:
         listed |= texts
         (FOLDER / f"{folder}.list").write_text("\n\n".join(sorted(listed)) + "\n", "utf-8")
     assert not texts - listed
 
 
-def _describe(finding: Diagnostic) -> str:
+def _describe(finding: Diagnostic, source: str | None) -> str:
     lines = [
         f"{finding.severity}[{finding.code}] {finding.message}",
+        *(f"at: {_quote(place, source)}" for place in (finding.origin, finding.other) if source and place),
         *(f"note: {note}" for note in finding.notes),
         *([f"help: {finding.help}"] if finding.help is not None else []),
         *(f"more: {detail}" for detail in finding.details),
     ]
     text = _PLACE.sub(r"\1:…", _ADDRESS.sub(" at 0x…>", "\n".join(map(str, lines))))
     return re.sub(r"\n\s*\n", "\n", "\n".join(line.rstrip() for line in text.splitlines()))
+
+
+def _quote(place: Origin, source: str) -> str:
+    """Return the underlined text, and how many characters are beyond the end of its line."""
+    line = source.split("\n")[place.line - 1]
+    text = line[place.col - 1 : place.col - 1 + place.length]
+    return f"`{text}`" if len(text) == place.length else f"`{text}` and {place.length - len(text)} more"
 
 
 @contextmanager

@@ -240,7 +240,9 @@ def _push_operator(cursor: Cursor, frame: _Frame, token: str) -> bool:
     elif symbolic:
         if token == "-":
             help = "add a negative constant instead: `+-4`"
-            _fail_constant(cursor.start, 1, "expected `+`, found `-`: nothing can be subtracted from a symbol", help)
+            _fail_constant(
+                cursor.start, len(token), "expected `+`, found `-`: nothing can be subtracted from a symbol", help
+            )
         if token != "+":
             return False
         frame.operators.append((_AFTER_NAME, "+"))

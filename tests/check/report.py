@@ -37,5 +37,5 @@ def report(body: str, target: str = "sm_90a", version: str = "8.6") -> list[str]
     writes and reads of registers are omitted: these cases test other rules."""
     text = HEADER.format(target=target, version=version) + body + "\n    ret;\n}\n"
     findings = [d for d in check(parse(text)) if d.code not in ("PTX0501", "PTX0502")]
-    assert_listed(findings)
+    assert_listed(findings, text)
     return [f"{d.code} {d.line - BODY_LINE + 1}" for d in findings if d.severity is not Severity.NOTE]

@@ -11,6 +11,7 @@ from pyptx.parser import parse
 from pyptx.toolchain import validate
 from pyptx.types import b64
 from tests.check.report import HEADER
+from tests.messages import assert_listed
 
 Finding = tuple[str, int, int, str, str | None]
 HANDLES = ".global .texref tx;\n.global .samplerref sm;\n.global .surfref sf;\n"
@@ -88,6 +89,7 @@ CASES: list[tuple[str, list[Finding]]] = [
 def test_findings_are_exactly(text: str, expected: list[Finding]) -> None:
     found = [d for d in check(parse(text)) if d.code not in ("PTX0501", "PTX0502")]
     assert [(f"{d.severity} {d.code}", d.line, d.col, d.message, d.help) for d in found] == expected
+    assert_listed(found, text)
     rejected = any(d.severity is Severity.ERROR for d in validate(text))
     assert rejected == any(d.severity is Severity.ERROR for d in found)
 

@@ -10,7 +10,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.emitter import emit
 from pyptx.ir import Function, FunctionDirective, Instruction, SkippedText, visit
 from pyptx.parser import LexError, ParseError, PtxSyntaxError, parse
-from tests.messages import raises
+from tests.messages import assert_listed, raises
 
 HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
 
@@ -51,8 +51,9 @@ CASES = [
 @pytest.mark.parametrize(("body", "code", "line", "col", "message"), CASES, ids=[case[0] for case in CASES])
 def test_an_error_says_where_and_what(body: str, code: str, line: int, col: int, message: str) -> None:
     text = kernel(body)
-    with raises(PtxSyntaxError) as excinfo:
+    with pytest.raises(PtxSyntaxError) as excinfo:
         parse(text)
+    assert_listed(excinfo.value.diagnostics, text)
     first = excinfo.value.diagnostics[0]
     assert (first.code, first.line, first.col) == (code, line, col)
     assert message in first.message
@@ -106,6 +107,7 @@ EXACT: list[tuple[str, list[tuple[str, int, int, str, str | None]]]] = [
 def test_an_error_states_exactly(text: str, expected: list[tuple[str, int, int, str, str | None]]) -> None:
     module, diagnostics = parse(text, recover=True)
     assert [(d.code, d.line, d.col, d.message, d.help) for d in diagnostics] == expected
+    assert_listed(diagnostics, text)
     assert emit(module) == text
 
 

@@ -70,7 +70,7 @@ def assert_listed(findings: Sequence[Diagnostic], source: str | None = None) -> 
 def _describe(finding: Diagnostic, source: str | None) -> str:
     lines = [
         f"{finding.severity}[{finding.code}] {finding.message}",
-        *(f"at: {_quote(place, source)}" for place in (finding.origin, finding.other) if source and place),
+        *(f"at: {_quote(place, source)}" for place in (finding.origin, finding.other) if source is not None and place),
         *(f"note: {note}" for note in finding.notes),
         *([f"help: {finding.help}"] if finding.help is not None else []),
         *(f"more: {detail}" for detail in finding.details),

@@ -197,7 +197,7 @@ class Parsing:
             if was_adrift and failure.rule in (rules.PLACE, rules.BRACE):
                 return
         place = self.lines.locate(failure.start)
-        span = Span(place >> COLUMN_BITS, place & _COLUMN, max(1, failure.length))
+        span = Span(place >> COLUMN_BITS, place & _COLUMN, failure.length)
         if self.diagnostics and self.diagnostics[-1].origin == span:
             return
         self.diagnostics.append(failure.rule.report(span, failure.message, help=failure.help))

@@ -126,9 +126,11 @@ def fail_unknown_directive(cursor: Cursor, table: dict[str, Any]) -> NoReturn:
 
 
 def _expect_header_word(cursor: Cursor, word: str, help: str) -> None:
+    if cursor.kind == "STRAY":
+        cursor.fail(f"`{word}`")
     if cursor.token != word:
         token = f"`{shorten(cursor.token)}`" if cursor.token else "the end of the file"
-        raise Failure(rules.HEADER, cursor.start, len(cursor.token), f"expected `{word}`, found {token}", help)
+        raise Failure(rules.HEADER, cursor.start, len(cursor.token) or 1, f"expected `{word}`, found {token}", help)
     cursor.take()
 
 

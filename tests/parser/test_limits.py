@@ -11,7 +11,7 @@ from pyptx.emitter import emit
 from pyptx.ir import Instruction, diff_modules, evaluate, module_tokens, normalize_module, parts_of, strip_layout, visit
 from pyptx.ir.operands import text_of
 from pyptx.parser import PtxSyntaxError, parse
-from tests.messages import raises
+from tests.messages import assert_listed
 
 HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
 
@@ -54,9 +54,10 @@ def test_deep_nesting(body: str) -> None:
 
 @pytest.mark.parametrize("text", [kernel("{" * 20_001), kernel("mov.b32 %r1, " + "(" * 20_001)])
 def test_past_the_limit_there_is_a_diagnostic(text: str) -> None:
-    with raises(PtxSyntaxError) as excinfo:
+    with pytest.raises(PtxSyntaxError) as excinfo:
         parse(text)
     assert excinfo.value.diagnostics[0].code == "PTX0011"
+    assert_listed(excinfo.value.diagnostics[:1], text)
 
 
 def test_more_operands_than_a_table_holds_are_read() -> None:

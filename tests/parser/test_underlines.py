@@ -38,7 +38,10 @@ DIRECTIVES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*map(kernel, STATEMENTS), *(f"{HEAD}{text}\n" for text in DIRECTIVES)])
+HEADERS = ["", ".version 8.8", ".version 8.8 `", ".version 8.8\n.address_size 64\n", ".version 8\n", ".target sm_90a\n"]
+
+
+@pytest.mark.parametrize("text", [*map(kernel, STATEMENTS), *(f"{HEAD}{text}\n" for text in DIRECTIVES), *HEADERS])
 def test_an_error_underlines(text: str) -> None:
     module, diagnostics = parse(text, recover=True)
     assert diagnostics

@@ -1,7 +1,7 @@
 """The mutants of a Python file: one small change each, as an edit of a span of its text.
 
-Knows only Python's syntax. Skips what no run can show: annotations, docstrings, decorators, overloads and other code for
-type checkers; and f-strings, which are messages or generated code.
+Knows only Python's syntax. Skips what no run can show: annotations, docstrings, decorators, overloads and other code
+for type checkers; and f-strings, which are messages or generated code.
 """
 
 from __future__ import annotations

@@ -14,8 +14,34 @@ import pytest
 
 from pyptx.diagnostics import Span
 from pyptx.sim.base.events import Ints
-from pyptx.sim.hazards import Access, Agent, Group, Hazards, Place, Scope, Sem, Space, atomic, load, store
-from tests.sim.hazards.model import Conflict, Knowledge, Model, Phase, Thread, list_bits
+from pyptx.sim.hazards import (
+    Access,
+    Agent,
+    Bytes,
+    Family,
+    Group,
+    Hazards,
+    Place,
+    Scope,
+    Sem,
+    Space,
+    atomic,
+    load,
+    store,
+)
+from tests.sim.hazards.model import (
+    CROSSED_GLOBAL,
+    CROSSED_SHARED,
+    SEEN,
+    WIDE_GLOBAL,
+    WIDE_SHARED,
+    Conflict,
+    Knowledge,
+    Model,
+    Phase,
+    Thread,
+    list_bits,
+)
 
 GLOBAL, GLOBAL_BYTES = 1 << 20, 2048
 SHARED_BYTES, BARRIERS = 1088, 1024
@@ -49,7 +75,8 @@ class Execution:
 
     def __init__(self, seed: int) -> None:
         self.choice = choice = random.Random(seed)
-        self.is_small = choice.random() < 0.5
+        self.is_small, self.copies = choice.random() < 0.5, choice.random() < 0.4
+        self.stores: dict[int, list[tuple[list[int], list[int]]]] = {}
         self.cluster = choice.choice([1, 1, 2])
         self.ctas = choice.choice([1, 2, 2, 3, 4]) if self.cluster == 1 else choice.choice([2, 4])
         self.width = choice.choice([32, 64] if self.is_small else [32, 32, 64, 64, 96, 40])
@@ -60,7 +87,8 @@ class Execution:
         self.grid = self.engine.launch(
             place(1), self.width, slots=self.ctas, cluster=self.cluster, shared_bytes=SHARED_BYTES
         )
-        self.next_cta = 0
+        self.next_cta, self.has_raced = 0, False
+        self.messages: dict[int, Access] = {}
         self.blocked: set[int] = set()
         self.exited: set[int] = set()
         self.rounds: dict[tuple[int, int], tuple[list[int], list[Knowledge]]] = {}
@@ -72,7 +100,8 @@ class Execution:
         self.events: list[Callable[[], None]] = [
             self.bar, self.bar, self.bar_some, self.bar_arrive, self.warp_sync, self.warp_sync, self.fence,
             self.fence, self.cluster_sync, self.mbarrier_arrive, self.mbarrier_arrive, self.mbarrier_wait,
-            self.mbarrier_wait, self.proxy_fence, self.restart,
+            self.mbarrier_wait, self.proxy_fence, self.restart, self.pass_message, self.pass_message,
+            self.pass_message, *([self.bulk_store, self.bulk_store, self.bulk_wait, self.proxy_fence] * self.copies),
         ]  # fmt: skip
 
     # CTAs
@@ -169,14 +198,17 @@ class Execution:
         if (at, group_at) not in self.targets or self.choice.random() < 0.4:
             self.targets[at, group_at] = self._make_addresses(access, group)
         addresses = self.targets[at, group_at]
+        return self._access(access, group, addresses, ACCEPTED)
+
+    def _access(self, access: Access, group: Group, addresses: Ints, accepted: float) -> bool:
+        threads = group.threads.tolist()
         search = self.model.find_conflicts(access, threads, addresses.tolist())
-        if self.choice.random() > ACCEPTED and next(search, None):
+        if self.choice.random() > accepted and next(search, None):
             return False
         conflicts = set(self.model.find_conflicts(access, threads, addresses.tolist()))
         self.engine.access(access, group, addresses)
-        assert bool(conflicts) == bool(len(self.engine.findings)), (access, threads, addresses, conflicts)
+        self._compare(access, conflicts)
         if conflicts:
-            self._compare(access, conflicts)
             return True
         self.model.record(access, threads, addresses.tolist())
         if access.strong:
@@ -185,6 +217,7 @@ class Execution:
 
     def _compare(self, access: Access, conflicts: set[Conflict]) -> None:
         """Check that every finding is a conflict of the model, and that the last conflicting accesses are reported."""
+        assert bool(conflicts) == bool(len(self.engine.findings)), (access, conflicts, [*self.engine.findings])
         expected: set[tuple[object, ...]] = set()
         for conflict in conflicts:
             agent = _name(conflict.thread)
@@ -213,6 +246,8 @@ class Execution:
                     return True
                 continue
             self.choice.choice(self.events)()
+            if self.has_raced:
+                return True
             assert not len(self.engine.findings), [*self.engine.findings]
         return False
 
@@ -293,6 +328,54 @@ class Execution:
             self.engine.barriers.bar(Group(np.array(warp)), place(7), number, count, "sync")
             self.model.synchronize(warp, stamps=arrived[1])
 
+    def pass_message(self) -> None:
+        """A thread releases a flag, and a thread acquires it."""
+        flag = np.array([GLOBAL + 80 + 16 * self.choice.randrange(4)])
+        for make, line, sem in ((store, 33, Sem.RELEASE), (load, 34, Sem.ACQUIRE)):
+            group = self.choice.choice(self.groups)
+            group = group[[self.choice.randrange(len(group))]]
+            if self.is_able(group.threads.tolist()):
+                access = self.messages.setdefault(line, make(place(line), Space.GLOBAL, 4, sem, Scope.GPU))
+                self._access(access, group, flag, 0)
+
+    def bulk_store(self) -> None:
+        """A bulk copy from shared to global memory, as a group of its own."""
+        slot = self.choice.randrange(self.ctas)
+        thread = self.grid.find_thread(slot, self.choice.choice([0, 0, self.width - 1]))
+        if not self.is_able([thread]):
+            return
+        size, at, target = (16 * self.choice.randint(1, 3) for _ in range(3))
+        source = Bytes.run(Space.SHARED, self.grid.find_shared_base(slot) + at, size)
+        into = Bytes.run(Space.GLOBAL, GLOBAL + target, size)
+        parts: list[tuple[Access, list[int]]] = [
+            (Access(place(35), part.space, size, writes, not writes, family=Family.BULK_STORE), part.starts.tolist())
+            for part, writes in ((source, False), (into, True))
+        ]
+        conflicts = {c for access, starts in parts for c in self.model.find_conflicts(access, [thread], starts)}
+        if conflicts and self.choice.random() > 2 * ACCEPTED:
+            return
+        self.engine.copies.bulk_store(thread, place(35), source, into)
+        self.engine.copies.commit_bulk(Group(np.array([thread])), place(35))
+        self._compare(parts[0][0], conflicts)
+        self.has_raced = bool(conflicts)
+        reads, writes = (self.model.record(access, [thread], starts, operation=True) for access, starts in parts)
+        self.stores.setdefault(thread, []).append((reads, writes))
+
+    def bulk_wait(self) -> None:
+        """Wait for all but some bulk copies of a thread."""
+        if self.stores:
+            thread = self.choice.choice([*self.stores])
+            if self.is_able([thread]):
+                pending = self.choice.choice([0, 0, 1])
+                self._wait_for_stores(thread, pending, self.choice.random() < 0.3)
+
+    def _wait_for_stores(self, thread: int, pending: int, read: bool) -> None:
+        self.engine.copies.wait_bulk(Group(np.array([thread])), place(36), pending, read)
+        groups = self.stores[thread]
+        for reads, writes in groups[: len(groups) - pending]:
+            kinds = [SEEN, CROSSED_SHARED, CROSSED_GLOBAL, WIDE_SHARED, WIDE_GLOBAL]
+            self.model.complete(thread, reads if read else reads + writes, kinds)
+
     def warp_sync(self) -> None:
         group = self.choice.choice(self.groups)
         if not self.is_able(group.thread_list):
@@ -347,6 +430,9 @@ class Execution:
             return
         if self.cluster > 1:
             self._synchronize_clusters(slots)
+        for thread in [thread for thread in threads if thread in self.stores]:
+            self._wait_for_stores(thread, 0, read=False)
+            del self.stores[thread]
         for slot in slots:
             self.engine.exit(Group(np.array(self.list_live(slot))), place(32))
         self._start(slots)

@@ -79,7 +79,7 @@ class Execution:
         self.stores: dict[int, list[tuple[list[int], list[int]]]] = {}
         self.cluster = choice.choice([1, 1, 2])
         self.ctas = choice.choice([1, 2, 2, 3, 4]) if self.cluster == 1 else choice.choice([2, 4])
-        self.width = choice.choice([32, 64] if self.is_small else [32, 32, 64, 64, 96, 40])
+        self.width = choice.choice([32, 64] if self.is_small else [32, 64, 64, 96, 40, 160 if self.ctas < 3 else 96])
         self.engine, self.model = Hazards(), Model()
         for part in range(2):
             half = GLOBAL_BYTES // 2
@@ -177,7 +177,9 @@ class Execution:
             places = np.full(len(tids), choice.randrange(3) * 16 + access.strong * 64)
         limit = BARRIERS if access.space is Space.SHARED else GLOBAL_BYTES
         if access.space is Space.GLOBAL:
-            places = places + (0 if self.is_small else slots * choice.choice([0, 256, 512]) + choice.choice([0, 960]))
+            places = places + (
+                0 if self.is_small else slots * choice.choice([0, 0, 256, 512]) + choice.choice([0, 960])
+            )
             return (places % limit + GLOBAL) // size * size
         if self.cluster > 1 and choice.random() < 0.3:
             slots = slots ^ 1

@@ -136,6 +136,27 @@ def test_gradients_come_from_the_backward_kernel() -> None:
     assert torch.allclose(y.grad, 3 * x.detach() * torch.arange(32.0))
 
 
+def test_each_kernel_takes_its_own_options() -> None:
+    @kernel(in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=(1,), block=(32, 1, 1))
+    def scaled(x: Any, y: Any, *, scale: int) -> None:
+        px, py = ptx.global_ptrs(x, y)
+        address, value = index(4), reg.scalar(f32)
+        ptx.ld(f32, value, ptx.addr(px, address))
+        ptx.st(f32, ptx.addr(py, address), value * float(scale))
+
+    @kernel(in_specs=[Tile("n", f32)] * 2, out_specs=[Tile("n", f32)], grid=(1,), block=(32, 1, 1))
+    def gradient(x: Any, dy: Any, dx: Any, *, slope: int) -> None:
+        pdy, pdx = ptx.global_ptrs(dy, dx)
+        address, value = index(4), reg.scalar(f32)
+        ptx.ld(f32, value, ptx.addr(pdy, address))
+        ptx.st(f32, ptx.addr(pdx, address), value * float(slope))
+
+    x = torch.ones(32, requires_grad=True)
+    y = differentiable_kernel(scaled, gradient)(x, scale=3, slope=7)
+    y.sum().backward()
+    assert (y.detach()[0].item(), x.grad[0].item()) == (3, 7)
+
+
 def test_a_gradient_that_is_spread_out_is_made_dense() -> None:
     f = differentiable_kernel(product, product_gradient)
     x, y = (torch.randn(32, requires_grad=True) for _ in range(2))

@@ -113,10 +113,8 @@ def _write_bytes(operation: str, new: Array, old: Array, is_copied: Array) -> No
         kind = kind.rpartition(".")[2]
         dtype, element = dtype_of(kind), element_type(from_name(kind))
         old.view(dtype)[...] = combine(name, old.view(dtype), new.view(dtype), element)
-    elif is_copied.all():
-        old[...] = new
     else:
-        old[is_copied] = new[is_copied]
+        np.copyto(old, new, where=is_copied)
 
 
 def load(

@@ -167,10 +167,8 @@ def _reduce(state: State, block: Block, lanes: Lanes, arrivals: Array, votes: Ar
     if row is None:
         return
     count = votes[lanes.cta]
-    if ".and" in instruction.modifiers:
-        result = count == arrivals[lanes.cta]
-    else:
-        result = count > 0 if ".or" in instruction.modifiers else count
+    # The register of `.or` is a predicate, which any count but 0 sets.
+    result = count == arrivals[lanes.cta] if ".and" in instruction.modifiers else count
     state.machine.registers[row.letter][row.index][lanes.sel] = result
 
 

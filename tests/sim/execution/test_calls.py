@@ -118,3 +118,28 @@ ret;
     expected[:, :size] = T[:, None] + np.arange(size)
     expected[:, 30:] = 77, 99
     np.testing.assert_array_equal(out, expected)
+
+
+def test_a_table_of_functions_in_global_memory() -> None:
+    functions = "".join(
+        f".func (.reg .b32 r) {name}(.reg .b32 p) {{ {opcode}.u32 r, p, {number}; ret; }}\n"
+        for name, opcode, number in (("plus", "add", 7), ("minus", "sub", 9))
+    )
+    module = parse(f""".version 8.0
+.target sm_90
+.address_size 64
+{functions}.global .u64 table[2] = {{minus, plus}};
+.visible .entry k(.param .u64 out)
+{{
+.reg .b32 %t, %n; .reg .b64 %o, %f;
+P: .callprototype (.reg .b32 _) _ (.reg .b32 _);
+mov.u32 %t, %tid.x; ld.param.u64 %o, [out]; mad.wide.u32 %o, %t, 4, %o;
+and.b32 %n, %t, 1; mov.u64 %f, table; mad.wide.u32 %f, %n, 8, %f; ld.global.u64 %f, [%f];
+call (%n), %f, (%t), P;
+st.global.b32 [%o], %n;
+ret;
+}}
+""")
+    out = np.zeros(40, np.int32)
+    sim.run(module, block=40, args=[out])
+    np.testing.assert_array_equal(out, np.where(T % 2 != 0, T + 7, T - 9))

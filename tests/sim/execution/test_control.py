@@ -266,3 +266,8 @@ shfl.sync.bfly.b32 %r0, %r0, 1, 31, ~0;"""
 @pytest.mark.parametrize("barrier", ["bar.sync 1+1;", "bar.sync 1+1, 32+32;", "bar.warp.sync 0xffff0000+0xffff;"])
 def test_operands_of_barriers_are_constant_expressions(barrier: str) -> None:
     assert results(f"mov.u32 %r0, %t;\n{barrier}\n{STORE}") == list(range(64))
+
+
+def test_a_branch_leaves_its_scope() -> None:
+    body = "mov.u32 %r0, 5; setp.lt.u32 %p0, %t, 9;\n{ { @%p0 bra past; add.u32 %r0, %r0, 1; } }\npast:"
+    assert results(f"{body}\n{STORE}") == [5] * 9 + [6] * 55

@@ -62,6 +62,26 @@ def test_shift_moves_rows_of_a_quarter() -> None:
     np.testing.assert_array_equal(t.run(text, np.zeros((1, 16), "u1"), start), expected)
 
 
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+def test_shifts_of_ctas_that_wait_land_before_those_of_others(schedule: str) -> None:
+    start = np.random.default_rng(3).integers(0, 1 << 32, (4, 128, 512)).astype("u4")
+    expected = start.copy()
+    for cta in range(4):
+        expected[cta, 32 * cta : 32 * cta + 31, 8:16] = start[cta, 32 * cta + 1 : 32 * cta + 32, 8:16]
+    shift = """mov.u32 %r4, %ctaid.x; mad.lo.u32 %r3, %r4, 2097152, %base; add.u32 %r3, %r3, 8;
+tcgen05.shift.cta_group::1.down [%r3];
+and.b32 %r4, %r4, 1; setp.eq.u32 %q, %r4, 0; ld.param.u64 %far, [bytes];
+@%q bra go;
+poll: ld.volatile.global.u32 %r5, [%far]; setp.eq.u32 %q, %r5, 0;
+@%q bra poll;
+go:"""
+    tell = "ld.param.u64 %far, [bytes]; mov.u32 %r5, 1; st.volatile.global.u32 [%far], %r5;"
+    result = t.run(
+        shift, np.zeros((4, 16), "u1"), start, warps=tell, clusters=4, schedule=schedule, check="none"
+    )  # fmt: skip
+    np.testing.assert_array_equal(result, expected)
+
+
 def run_on_tensor_memory(text: str, start: Array) -> Array:
     return t.run("", np.zeros((1, 16), "u1"), start, target="sm_103a", warps=text)
 

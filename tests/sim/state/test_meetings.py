@@ -139,3 +139,17 @@ late: redux.sync.add.u32 %r5, 1000, %r4;
 done: st.global.u32 [%o], %r5;"""
     brought = np.where(T % 2, 3 * T, np.where(T % 32 < 16, T, 1000))
     assert outputs(kernel(body)) == [[int(brought[t // 16 * 16 : t // 16 * 16 + 16].sum()) for t in T]]
+
+
+@pytest.mark.parametrize("target", ["%r5", "%r5|%p3"])
+def test_another_warp_executes_one_of_the_places_at_the_same_time(target: str) -> None:
+    """Odd lanes of warp 0 are at one place, its even lanes and warp 1 at the other."""
+    text = kernel(f"""and.b32 %r2, %t, 1; setp.eq.u32 %p1, %r2, 0; setp.ge.u32 %p2, %t, 32; or.pred %p1, %p1, %p2;
+@%p2 bra even;
+@%p1 bra even;
+shfl.sync.bfly.b32 {target}, %t, 1, 31, -1;
+bra.uni done;
+even: mul.lo.u32 %r6, %t, 3;
+shfl.sync.bfly.b32 {target}, %r6, 1, 31, -1;
+done: st.global.u32 [%o], %r5;""")
+    assert outputs(text) == [[int(t ^ 1) * (1 if t < 32 and t % 2 == 0 else 3) for t in T]]

@@ -338,3 +338,24 @@ def test_a_message_names_the_address_the_space_and_the_thread(
     assert found.message == f"`{opcode}` accesses {size} bytes at {text}"
     assert found.notes == (f"in `k`, CTA 0, thread ({thread}, 0, 0), one of {lanes} here",)
     assert found.line == 12
+
+
+@pytest.mark.parametrize("space", ["", ".global"])
+def test_lanes_of_one_instruction_reach_different_arrays(space: str) -> None:
+    text = kernel(
+        f"""ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 0;
+selp.b64 %rd3, %rd1, %rd2, %p1; mad.wide.u32 %rd3, %t, 4, %rd3; ld{space}.u32 %r2, [%rd3];
+add.u32 %r3, %r2, 1000; st{space}.u32 [%rd3], %r3; st.global.u32 [%o], %r2;""",
+        params=".param .u64 out, .param .u64 a, .param .u64 b",
+    )
+    out, a, b = np.zeros(32, "u4"), np.arange(32, dtype="u4"), np.arange(100, 132, dtype="u4")
+    sim.run(parse(text), block=32, args=[out, a, b])
+    odd = np.arange(32) % 2 != 0
+    np.testing.assert_array_equal(out, np.arange(32) + 100 * odd)
+    np.testing.assert_array_equal(a, np.arange(32) + 1000 * ~odd)
+    np.testing.assert_array_equal(b, np.arange(100, 132) + 1000 * odd)
+
+
+def test_a_variable_needs_no_state_space() -> None:
+    body = "atom.max.u32 %r1, [value+4], 5; ld.u32 %r0, [value]; st.global.u32 [%o], %r0;"
+    assert results(body, 32, module=".global .u32 value[2] = {3, 8};") == [3] * 32

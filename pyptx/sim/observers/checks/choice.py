@@ -10,10 +10,10 @@ from pyptx.sim.hazards import Finding
 from pyptx.sim.rules import faults
 
 CLASSES = {
-    "races": range(901, 910), "uninitialised": range(910, 914), "proxies": range(920, 929),
+    "races": range(901, 908), "uninitialised": range(910, 914), "proxies": range(920, 929),
     "async": range(930, 945), "tensor": range(945, 950), "mbarriers": range(950, 960),
-    "convergence": range(960, 970), "barriers": range(970, 976), "lifetimes": range(980, 985),
-    "layouts": (*range(914, 917), *range(985, 990)), "bounds": range(917, 920), "hangs": range(990, 992),
+    "convergence": range(960, 970), "barriers": range(970, 975), "lifetimes": range(980, 985),
+    "layouts": (914, *range(985, 990)), "bounds": range(917, 918), "hangs": range(990, 992),
     "numerics": range(992, 998), "outputs": range(998, 999), "unused": range(976, 979), "dependents": range(929, 930),
 }  # fmt: skip
 """The classes of docs/hazards.md, by the numbers of their codes."""

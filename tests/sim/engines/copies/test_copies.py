@@ -187,6 +187,20 @@ def test_padded_types_spread_groups_over_16_bytes(dtype: ElementType, swizzle: S
     assert (shared[(copy.padding[:, None] + np.arange(4))] == 0xEE).all()
 
 
+@pytest.mark.parametrize("dtype", [ElementType.B4X16_P64, ElementType.B6X16_P32])
+def test_groups_of_padded_types_outside_the_tensor_are_zero(dtype: ElementType) -> None:
+    row, group = 128 * dtype.bits // 8, 2 * dtype.bits
+    memory = np.random.default_rng(1).integers(1, 256, row * 4, dtype=np.uint8)
+    tensor = TensorMap(dtype, BASE, (128, 4), (row,), box=(128, 4))
+    groups = np.pad(memory.reshape(4, 8, group), ((4, 4), (8, 8), (0, 0)))
+    for left, top in ((0, -2), (0, 3), (64, 0), (-64, 1), (128, 0), (-128, 0)):
+        shared = np.full(512, 0xEE, np.uint8)
+        load(plan_tile(tensor, (left, top), 0), memory, BASE, shared)
+        first = 8 + left // 16
+        want = groups[4 + top : 8 + top, first : first + 8]
+        np.testing.assert_array_equal(shared.reshape(4, 8, 16)[..., :group], want)
+
+
 def test_stores_pack_six_bits() -> None:
     values = np.random.default_rng(2).integers(0, 64, (2, 128), dtype=np.uint8)
     tensor = TensorMap(ElementType.B6X16_P32, BASE, (128, 2), (96,), box=(128, 2))

@@ -151,4 +151,4 @@ def test_simulate_takes_what_to_look_for() -> None:
 def test_every_hazard_is_of_one_class() -> None:
     codes = [code for class_codes in CLASSES.values() for code in class_codes]
     assert len(codes) == len(set(codes))
-    assert {int(rule.code.removeprefix("PTX")) for rule in RULES} <= set(codes)
+    assert {int(rule.code.removeprefix("PTX")) for rule in RULES} == set(codes)

@@ -19,6 +19,7 @@ from pyptx.diagnostics import Span
 from pyptx.sim import rules
 from pyptx.sim.hazards import Finding, Place
 from pyptx.sim.observers.timeline import Stopped, Timeline
+from pyptx.sim.observers.timeline.records import UNIT
 from pyptx.sim.reports.findings import Agent
 from pyptx.types import u32
 from tests.messages import raises
@@ -59,6 +60,19 @@ def test_the_page_needs_nothing_else_and_runs_only_its_own_script() -> None:
     for name, tag in (("timeline.js", "script-src"), ("timeline.css", "style-src")):
         digest = b64encode(sha256((ASSETS / name).read_bytes()).digest()).decode()
         assert f"{tag} 'sha256-{digest}'" in policy
+
+
+def test_the_data_begins_with_what_ran() -> None:
+    record = timeline(BULK, 64, schedule="lazy")
+    data = Elements(record.html()).data()
+    names = ("kernel", "grid", "block", "cluster", "schedule", "unit", "leftOut", "truncated", "ctas")
+    assert [data[name] for name in names] == [
+        "k", [1, 1, 1], [64, 1, 1], [1, 1, 1], "lazy", UNIT, 0, False, ["0"],
+    ]  # fmt: skip
+    assert data["end"] == max(end for _, _, end, *_ in (*data["runs"], *data["waits"], *data["transfers"]))
+    assert "\n".join(data["source"]) + "\n" == BULK
+    assert data["extra"] == data["python"] == {}
+    assert data["hazards"] == []
 
 
 def hostile() -> Timeline:
@@ -159,6 +173,11 @@ def test_what_ended_a_traced_run_stands_at_its_ptx_line_and_its_warp() -> None:
     assert isinstance(excinfo.value, Stopped)
     data = Elements(excinfo.value.timeline.html()).data()
     (finding,) = data["hazards"]
+    error = excinfo.value.diagnostics[0]
+    assert {name: finding[name] for name in finding.keys() - {"line", "track", "time"}} == {
+        "severity": "error", "code": "PTX0990", "title": error.message, "what": "", "count": 1,
+        "notes": list(error.notes), "help": error.help or "", "instruction": "", "other": None,
+    }  # fmt: skip
     assert "mbarrier.try_wait" in data["source"][finding["line"] - 1]
     assert data["tracks"][finding["track"]][1] == "warp 0"
     assert finding["time"] > 0

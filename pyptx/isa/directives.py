@@ -66,7 +66,7 @@ def _directive(
     meaning: str,
     section: str,
     *,
-    ptx: Version = (1, 0),
+    ptx: Version | None = None,
     sm: str = "",
     removed: Version | None = None,
     operands: int = 0,

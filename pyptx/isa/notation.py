@@ -37,7 +37,7 @@ def form(
     line: str,
     *,
     see: str,
-    ptx: Version = (1, 0),
+    ptx: Version | None = None,
     sm: str = "",
     since: str = "",
     removed: tuple[Version, str] | None = None,
@@ -118,7 +118,7 @@ def _parse_since(text: str) -> Availability:
     """Parse `8.6`, `sm_90`, `8.6,sm_100a|sm_110f:9.0`."""
     first, _, targets = text.partition(",")
     if first.startswith("sm_"):
-        first, targets = "1.0", text
+        return parse_availability(None, text)
     return parse_availability(parse_version(first), targets)
 
 

@@ -41,7 +41,7 @@ def _register(
     type_name: str,
     meaning: str,
     *,
-    ptx: Version = (1, 0),
+    ptx: Version | None = None,
     sm: str = "",
     vector: bool = False,
     narrower: tuple[int, ...] = (),

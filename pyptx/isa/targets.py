@@ -107,11 +107,18 @@ def parse_version(text: str) -> Version:
 
 
 @cache
-def parse_availability(ptx: Version, sm: str = "") -> Availability:
+def parse_availability(ptx: Version | None, sm: str = "") -> Availability:
     """Return the availability that a row spells: `sm` lists targets separated by spaces or `|`, each with its own first
-    version after a colon if it differs from `ptx` ("sm_100a sm_110f:9.0")."""
+    version after a colon if it differs from `ptx` ("sm_100a sm_110f:9.0"). Without `ptx`, it is that of the oldest
+    target that provides the feature."""
     since: list[tuple[Target | None, Version]] = []
     for word in sm.replace("|", " ").split():
         name, _, first = word.partition(":")
-        since.append((find_target(name), parse_version(first) if first else ptx))
-    return Availability(tuple(since) or ((None, ptx),))
+        since.append((find_target(name), parse_version(first) if first else ptx or find_oldest(name)))
+    return Availability(tuple(since) or ((None, ptx or PTX_VERSIONS[0]),))
+
+
+def find_oldest(name: str) -> Version:
+    """Return the first version with a target that provides this one's features."""
+    feature = find_target(name)
+    return min(first for other, first in FIRST_PTX.items() if find_target(other).provides(feature))

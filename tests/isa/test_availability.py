@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import pytest
 
-from pyptx.isa import table
+from pyptx.isa import directives, lookup, special, table
+from pyptx.isa.targets import PTX_VERSIONS, Availability, Version, find_oldest
 from tools.isa import audit_availability
 
 VECTORS = 30
@@ -28,3 +30,32 @@ def test_vectors_have_the_widths_that_ptxas_takes(seed: int) -> None:
     expected = audit_availability.expect_acceptance([row for kind in kinds for row in draw.sample(kind, VECTORS)], draw)
     assert len(set(expected.values())) == 2
     assert audit_availability.disagreements(expected) == []
+
+
+def list_availabilities() -> Iterator[tuple[str, Availability]]:
+    """Yield what rows, their choices, special registers, directives and pragmas state, each with its name."""
+    for row in table.list_all_rows():
+        yield row.line, row.available
+        for slot in (slot for sequence in lookup.list_sequences(row) for slot in sequence):
+            yield from ((f"{row.line}: {choice.text}", choice.available) for choice in slot.choices if choice.available)
+    for register in special.SPECIAL_REGISTERS:
+        yield register.name, register.available
+    for item in (*directives.DIRECTIVES, *directives.PRAGMAS):
+        yield item.name, item.available
+
+
+def test_no_version_is_older_than_all_targets_that_it_is_stated_for() -> None:
+    too_old = {
+        name
+        for name, available in list_availabilities()
+        if min(first for _, first in available.since)
+        < min(find_oldest(feature.name) if feature else PTX_VERSIONS[0] for feature, _ in available.since)
+    }
+    assert too_old == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("sm_90a", (8, 0)), ("sm_100f", (8, 6)), ("sm_110", (8, 6)), ("sm_121a", (8, 8))]
+)
+def test_a_feature_is_as_old_as_the_oldest_target_that_provides_it(name: str, version: Version) -> None:
+    assert find_oldest(name) == version

@@ -108,10 +108,6 @@ CASES: dict[str, tuple[str, Callable[[Words], Words]]] = {
             bits(x[:, 0].astype("f4").astype("f8") + x[:, 1].astype("f4")),
         ),
     ),
-    "in both halves of a pair": (
-        f"{LOAD} shfl.sync.idx.b32 T.y|%p, U.z, 3, 31, -1; @!%p mov.u32 T.x, 0; {STORE}",
-        lambda x: rows(x[:, 0], np.full(32, x[3, 6]), *x.T[2:4]),
-    ),
     "negative": (f"{LOAD} sub.u32 T.x, -5, T.y; {STORE}", lambda x: rows(-5 - x[:, 1].astype("i8"), *x.T[1:4])),
     "move whole": (f"{LOAD} mov.v4.u32 T, U; {STORE}", lambda x: rows(*x.T[4:8])),
     "move bits": (f"{LOAD} mov.v4.b32 T, U; {STORE}", lambda x: rows(*x.T[4:8])),

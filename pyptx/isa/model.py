@@ -117,17 +117,17 @@ class Operand:
     kind: Kind
     access: str
     type: str | None
-    count: int = 0
-    bounds: tuple[int, int, int] | None = None
-    space: str | None = None
-    negatable: bool = False
-    discardable: bool = False
-    widenable: bool = False
-    selectable: tuple[str, ...] = ()
-    minus: bool = False
-    braceable: bool = False
-    parts: tuple[Operand, ...] = ()
-    optional_parts: int = 0
+    count: int
+    bounds: tuple[int, int, int] | None
+    space: str | None
+    negatable: bool
+    discardable: bool
+    widenable: bool
+    selectable: tuple[str, ...]
+    minus: bool
+    braceable: bool
+    parts: tuple[Operand, ...]
+    optional_parts: int
 
     def scalar(self) -> Operand:
         """Return one element of this vector: the same object each time."""

@@ -163,10 +163,8 @@ def _check_room(base: Any, rows: int, row_stride: int) -> None:
 
 
 def _list_temporaries(fragment: Any, name: str, least: int, dtype: str) -> list[Register]:
-    if fragment is None:
-        return []
-    temporaries = list_registers(fragment, name)
-    if len(temporaries) < least or len(temporaries) % least:
+    temporaries = [] if fragment is None else list_registers(fragment, name)
+    if fragment is not None and (not temporaries or len(temporaries) % least):
         fail(
             rules.ARGUMENT,
             f"`{name}` must be a multiple of {least} registers, found {len(temporaries)}",

@@ -195,6 +195,12 @@ def test_options_that_do_not_go_together(operation: InstructionDescriptor, messa
     assert message in problems[0]
 
 
+@pytest.mark.parametrize(("n", "group"), [(32, 1), (32, 2), (48, 1), (48, 2), (64, 2)])
+def test_n_of_a_transposed_b_is_a_multiple_of_16_per_cta(n: int, group: int) -> None:
+    operation = InstructionDescriptor("f8f6f4", 64 * 2 * group, n, e4m3, e4m3, f32, transpose_b=True)
+    assert len(operation.problems(cta_group=group)) == (n % (16 * group) != 0)
+
+
 def test_a_plain_operation_has_no_problems() -> None:
     assert F16.problems() == []
     assert replace(F16, m=256).problems(cta_group=2) == []

@@ -44,6 +44,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a high grid": ({"grid": (1, 65536)}, "PTX1103", "the limit in y is 65535"),
     "a deep block": ({"block": (1, 1, 65)}, "PTX1103", "the limit in z is 64"),
     "a large cluster": ({"grid": 32, "cluster": 32}, "PTX1103", "a cluster of 32 CTAs; the limit is 16"),
+    "a deep cluster": (
+        {"grid": (2, 2, 8), "cluster": (2, 2, 8)},
+        "PTX1103",
+        "a cluster of 32 CTAs; the limit is 16",
+    ),
     "shared memory in words": ({"shared": "4"}, "PTX1103", "shared: expected an integer of at least 0, found '4'"),
     "a seed below zero": ({"seed": -1}, "PTX1103", "seed: expected an integer of at least 0, found -1"),
     "no seed": ({"seed": None}, "PTX1103", "seed: expected an integer of at least 0, found None"),

@@ -330,7 +330,8 @@ class Readers:
             mask = np.where(lane == ALL_LANES, records.mask[record], np.int64(1) << lane)
             masks.append(np.where(lane == CROWD, -1, mask))
         same_warp = records.tag[old >> 6] == records.tag[new >> 6]
-        repeats = same_warp & (records.operation[old >> 6] == 0) & (masks[0] & ~masks[1] == 0) & (masks[0] >= 0)
+        repeats = same_warp & (records.operation[old >> 6] == 0) & (masks[0] & ~masks[1] == 0)
+        repeats &= np.minimum(*masks) >= 0
         crowds = np.flatnonzero((masks[0] < 0) & (masks[1] < 0))
         if len(crowds):
             repeats[crowds] = records.crowds.find_repeats(old[crowds] >> 6, new[crowds] >> 6)

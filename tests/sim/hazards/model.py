@@ -150,7 +150,22 @@ class Model:
         if access.async_proxy:
             crossed = CROSSED_SHARED if access.space is Space.SHARED else CROSSED_GLOBAL
             bad |= bits & self._of["generic"] & ~known[crossed]
-        return bad & ~self._find_morally_strong(access, thread) if access.strong else bad
+        if not access.strong:
+            return bad
+        bad &= ~self._find_morally_strong(access, thread)
+        return bad & ~self._find_hidden(bad, written) if bad else bad
+
+    def _find_hidden(self, bad: int, written: int) -> int:
+        """Return the accesses that a strong access is not compared with, by the engine's rule: writes before the last
+        one, even if that is strong, and what these follow."""
+        later = [number for number in list_bits(written & ~bad) if self.accesses[number][0].strong]
+        weak = [number for number in list_bits(bad & written) if not self.accesses[number][0].strong]
+        hidden = sum(1 << old for old in weak if any(self.before[new] >> old & 1 for new in later))
+        return hidden | sum(
+            1 << old
+            for old in list_bits(bad & ~hidden)
+            if any(self.before[new] >> old & 1 for new in list_bits(hidden))
+        )
 
     def _find_morally_strong(self, access: Access, thread: Thread) -> int:
         bits = 0

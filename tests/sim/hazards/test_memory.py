@@ -102,6 +102,17 @@ def test_every_one_of_many_readers_is_remembered(reader: int) -> None:
     assert finding.other_agent.warp == reader >> 5
 
 
+def test_a_crowd_does_not_repeat_the_read_of_a_lane_that_it_lacks() -> None:
+    engine, grid = make_engine(64)
+    threads = grid.list_threads(0)
+    engine.access(store(place(2), Space.SHARED, 4), Group(threads[:1]), np.array([0]))
+    engine.barriers.bar(Group(threads), place(3), 0, None, "sync")
+    engine.access(load(place(4), Space.SHARED, 4), Group(threads[:1]), np.array([0]))
+    engine.access(load(place(5), Space.SHARED, 4), Group(threads[[30, 60]]), np.array([0, 0]))
+    engine.access(store(place(6), Space.SHARED, 4), Group(threads[30:31]), np.array([0]))
+    assert {finding.other for finding in engine.findings} == {place(4), place(5)}
+
+
 def test_equal_findings_of_many_lanes_are_one_with_a_count() -> None:
     engine, _ = make_engine(64)
     engine.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)

@@ -460,10 +460,12 @@ class Memory:
     def _report_same_store(self, access: Access, group: Group, cells: Ints) -> None:
         """Report lanes of one store that write different values to the same bytes."""
         _, first, counts = np.unique(cells, return_index=True, return_counts=True)
-        by_warp = np.unique(np.stack([cells, group.warp_index]), axis=1).shape[1]
-        rule = rules.SAME_STORE if by_warp == len(counts) else rules.RACE
-        thread = int(group.threads[first[counts > 1][0]])
-        several = int((counts > 1).sum())
-        verb = "is" if several == 1 else "are each"
-        detail = f"{format_count('location', several)} {verb} written by several lanes of one store"
-        self.state.report(rule, access.place, detail, thread=thread, count=int(counts[counts > 1].sum()))
+        users = np.unique(np.stack([cells, group.warp_index]), axis=1)[0]
+        has_warps = np.unique(users, return_counts=True)[1] > 1
+        for rule, has_rule in ((rules.RACE, has_warps), (rules.SAME_STORE, (counts > 1) & ~has_warps)):
+            several = int(has_rule.sum())
+            if several:
+                thread = int(group.threads[first[has_rule][0]])
+                verb = "is" if several == 1 else "are each"
+                detail = f"{format_count('location', several)} {verb} written by several lanes of one store"
+                self.state.report(rule, access.place, detail, thread=thread, count=int(counts[has_rule].sum()))

@@ -209,8 +209,11 @@ class Model:
             users[address].append(self.threads[number])
         groups = [group for group in users.values() if len(group) > 1] if access.writes else []
         if not access.strong:
-            several = any(len({(thread.cta, thread.warp) for thread in group}) > 1 for group in groups)
-            return {Conflict("PTX0901" if several else "PTX0907", group[0], -2) for group in groups}
+            warps = [len({(thread.cta, thread.warp) for thread in group}) for group in groups]
+            return {
+                Conflict("PTX0901" if count > 1 else "PTX0907", group[0], -2)
+                for count, group in zip(warps, groups, strict=True)
+            }
         conflicts: set[Conflict] = set()
         for group in groups:
             names = {thread.cta if access.scope is Scope.CTA else thread.cluster for thread in group}

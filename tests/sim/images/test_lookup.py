@@ -204,6 +204,9 @@ def test_footprint_and_depth() -> None:
     body = "tld4.r.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [%rd1, {%f2, %f3}];"
     got = run(body + MOVED, sim.Texture(image, "2d"), floats([[2.0, 1.0, 0, 0]])).view(np.float32)[0]
     assert got.tolist() == [image[1, 1], image[1, 2], image[0, 2], image[0, 1]]
+    smaller = np.full((2, 2), 99, np.float32)
+    again = run(body + MOVED, sim.Texture(image, "2d", levels=[smaller]), floats([[2.0, 1.0, 0, 0]]))
+    assert again.view(np.float32)[0].tolist() == got.tolist()
     sampler = sim.Sampler(compare="less")
     body = "tex.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [%rd1, {%f2, %f3}], %f4;"
     source = floats([[1.5, 1.5, depth, 0] for depth in (4.5, 5.0, 5.5)])
@@ -276,6 +279,10 @@ def test_surface_stores_and_reductions() -> None:
     )
     surface(body, counts, np.ones((64, 4), np.uint32), "1d")
     assert counts.tolist() == [16] * 4
+    lowest = np.full(4, 3, np.int32), np.full(4, 3, np.uint32)
+    for values in lowest:
+        surface(body.replace("add", "min"), values, np.full((64, 4), 0xFFFF_FFFE, np.uint32), "1d")
+    assert [values.tolist() for values in lowest] == [[-2] * 4, [3] * 4]
     colors = np.zeros((2, 3, 4), np.float16)
     body = "sust.p.2d.v4.b32.trap [%rd1, {%r2, %r3}], {%r4, %r5, %r4, %r5};\n" + "".join(
         f"mov.b32 %r{n}, 0;" for n in range(10, 14)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,15 @@ def test_a_variable_of_several_registers_is_all_of_them() -> None:
 def test_an_unknown_variable_is_refused_with_those_that_there_are() -> None:
     with raises(PtxError, match="no register `sum` is used; expected one of px, py, thread, "):
         sums.simulate(X, watch=["sum"])
+
+
+def test_a_file_that_is_no_python_any_longer_has_no_variables(tmp_path: Path) -> None:
+    file = tmp_path / "edited.py"
+    file.write_text("@kernel\ndef k() -> None:\n    count = (\n", "utf-8")
+    scope: dict[str, Any] = {"kernel": kernel, "reg": reg, "u32": u32}
+    exec(compile("@kernel\ndef k() -> None:\n    count = reg.scalar(u32, 5)\n", str(file), "exec"), scope)
+    machine = sim.Machine(scope["k"].module(), block=32)
+    assert [name for name in machine.registers() if not name.startswith("%")] == []
 
 
 def test_a_machine_shows_variables_beside_registers() -> None:

@@ -6,7 +6,7 @@ import ctypes
 import functools
 import linecache
 import re
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -88,6 +88,19 @@ def test_a_global_in_a_nested_function_is_part_of_the_key() -> None:
     global_step = 4
     assert "mov.u32 %r0, 4;" in body.ptx()
     global_step = 3
+
+
+settings = ModuleType("settings")
+
+
+def test_what_a_module_of_settings_holds_is_part_of_the_key() -> None:
+    @kernel
+    def body() -> None:
+        reg.scalar(u32, settings.step)
+
+    for step in (3, 4):
+        settings.step = step  # pyright: ignore[reportAttributeAccessIssue]
+        assert f"mov.u32 %r0, {step};" in body.ptx()
 
 
 def test_true_one_and_one_point_zero_are_three_templates() -> None:

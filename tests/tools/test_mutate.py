@@ -115,6 +115,7 @@ def test_a_line_has_these_mutants(line: str, after: set[str]) -> None:
         "x: Literal[1, 2]", "x = Literal[1]", "def f(a: Literal[1]) -> Literal[2]: ...", "'''1 < 2'''",
         "if TYPE_CHECKING:\n    x = 1", "if __name__ == '__main__':\n    main()", "__all__ = ['a', 'b']",
         "@dataclass(frozen=True)\nclass A: ...", "x = f'{a + 1}'", "x = zip(a, b, strict=True)", "x = cast('int', 1)",
+        "x = a.reshape(-1)",
         "def f() -> NoReturn:\n    '''1.'''\n    raise Error('1')", "def f(): return None",
         "@overload\ndef f(a: int = 1) -> int: ...",
         "class A:\n    @typing.overload\n    def f(self, a: int = 1) -> int: ...",

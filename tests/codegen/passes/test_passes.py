@@ -99,6 +99,11 @@ READS = {
         "and.b32 %r1, %r9, 8064;\nst.shared.b32 [%r1], %r9;\nst.shared.b32 [%r1], %r1;\nand.b32 %r2, %r9, 63;\n",
         ["r1 = r[9] & 0x1f80", "r[9] & 63"],
     ),
+    "large numbers": (
+        "mov.b32 %r1, 1572864;\nmov.b32 %r2, 1048575;\nst.shared.v2.b32 [%r9], {%r1, %r2};\n"
+        "st.shared.v2.b32 [%r9], {%r2, %r1};\n",
+        ["ptx.mov(b32, 0x180000)", "ptx.mov(b32, 1048575)"],
+    ),
     "shuffles": (
         "shfl.sync.bfly.b32 %r1, %r9, 16, 31, -1;\nshfl.sync.idx.b32 %r2|%p1, %r1, 0, 31, -1;\n"
         "st.shared.b32 [%r2], %r2;\n",

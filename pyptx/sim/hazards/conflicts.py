@@ -9,7 +9,7 @@ import numpy as np
 
 from pyptx.diagnostics import Rule
 from pyptx.sim import rules
-from pyptx.sim.base.events import Access, Family, Ints, Mask, Scope, Space
+from pyptx.sim.base.events import Access, Clock, Family, Ints, Mask, Scope, Space
 from pyptx.sim.hazards.clocks import (
     AFTER,
     CROSSED_GLOBAL,
@@ -94,22 +94,28 @@ def knows_accesses(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
 def _knows_crowd(state: State, record: int, thread: int, kind: int) -> bool:
     """Tell whether a thread knows the accesses of all threads of a crowd."""
     records, clocks = state.records, state.clocks
-    (columns, times), row = records.crowds[record], int(clocks.row_of[thread])
-    warp = thread >> 5
+    (columns, times), warp = records.crowds[record], thread >> 5
     domain = int(records.get_domains(np.array([record]))[0])
     if domain != clocks.domain_of[warp]:
-        theirs = clocks.foreign.get(row, {}).get(domain)
+        theirs = clocks.foreign.get(int(clocks.row_of[thread]), {}).get(domain)
         return theirs is not None and columns.max() < theirs.shape[1] and bool((theirs[kind, columns] >= times).all())
     own_column = thread - int(clocks.first_thread[warp]) + 1
     crossing = kind in (CROSSED_SHARED, CROSSED_GLOBAL)
     if not crossing or clocks.crossed_own[thread, kind - CROSSED_SHARED] >= times[columns == own_column].max(initial=0):
         times, columns = times[columns != own_column], columns[columns != own_column]
-    if kind < FLOORED:
-        lowest, highest = columns.min(initial=own_column), columns.max(initial=own_column)
-        (low, high), lane = clocks.cta_span[warp], own_column - (thread & 31)
-        level = WARP if lane <= lowest and highest < lane + 32 else CTA if low <= lowest and highest < high else FAR
-        times, columns = (part[times > clocks.floors[row, kind, level]] for part in (times, columns))
-    return bool((clocks.table[row, kind, columns] >= times).all())
+    return bool((_get_known_times(state, columns, thread, kind) >= times).all())
+
+
+def _get_known_times(state: State, columns: Ints, thread: int, kind: int) -> Clock:
+    """Return up to which times a thread knows the accesses of the threads of its cluster that have these columns."""
+    clocks, warp = state.clocks, thread >> 5
+    row, (low, high) = int(clocks.row_of[thread]), clocks.cta_span[warp]
+    times: Clock = clocks.table[row, kind, columns]
+    if kind >= FLOORED:
+        return times
+    near = columns + (int(clocks.first_thread[warp]) - 1) >> 5 == warp
+    level = np.where(near, WARP, np.where((columns >= low) & (columns < high), CTA, FAR))
+    return np.maximum(times, clocks.floors[row, kind, level])
 
 
 def _knows_all_lanes(state: State, record: Ints, threads: Ints, kind: int) -> Mask:
@@ -376,13 +382,9 @@ def _list_unknown_members(state: State, record: int, thread: int) -> Ints:
     records, clocks, warp = state.records, state.clocks, thread >> 5
     if int(records.get_domains(np.array([record]))[0]) != clocks.domain_of[warp]:
         return np.zeros(0, np.int64)
-    (columns, times), row = records.crowds[record], int(clocks.row_of[thread])
-    first = int(clocks.first_thread[warp]) - 1
-    low, high = clocks.cta_span[warp]
-    within = (columns >= low) & (columns < high)
-    level = np.where(columns + first >> 5 == warp, WARP, np.where(within, CTA, FAR))
-    times_seen = np.maximum(clocks.table[row, SEEN, columns], clocks.floors[row, SEEN, level])
-    unknown = columns[times_seen < times].astype(np.int64) + first
+    columns, times = records.crowds[record]
+    is_unknown = _get_known_times(state, columns, thread, SEEN) < times
+    unknown = columns[is_unknown].astype(np.int64) + int(clocks.first_thread[warp]) - 1
     return unknown[unknown != thread]
 
 

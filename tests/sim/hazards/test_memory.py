@@ -113,6 +113,20 @@ def test_a_crowd_does_not_repeat_the_read_of_a_lane_that_it_lacks() -> None:
     assert {finding.other for finding in engine.findings} == {place(4), place(5)}
 
 
+@pytest.mark.parametrize("is_ordered", [True, False])
+def test_a_thread_may_know_each_member_of_a_crowd_by_another_barrier(is_ordered: bool) -> None:
+    # Another CTA, which has not synchronized, keeps the first update in the log.
+    engine, grid = make_engine(64, 2)
+    threads, add = grid.list_threads(0), atomic(place(2), Space.SHARED, 4, Sem.RELAXED, Scope.CTA)
+    engine.access(add, Group(threads[40:41]), np.array([0]))
+    if is_ordered:
+        engine.barriers.bar(Group(threads), place(3), 0, None, "sync")
+    engine.access(add, Group(threads[:1]), np.array([0]))
+    engine.barriers.warp_sync(Group(threads[:32]), place(4), 0xFFFFFFFF)
+    engine.access(store(place(5), Space.SHARED, 4), Group(threads[7:8]), np.array([0]))
+    assert list_codes(engine) == ([] if is_ordered else ["PTX0901"])
+
+
 def test_equal_findings_of_many_lanes_are_one_with_a_count() -> None:
     engine, _ = make_engine(64)
     engine.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)

@@ -246,6 +246,9 @@ class Model:
             for byte in range(address, address + access.size):
                 table = self._writes if access.writes else self._reads
                 table[access.space, byte] |= bit
+            if access.writes and not access.strong and not access.async_proxy:
+                # Who reads a weak write observes no release. By the engine's rule, it ends those at its own address.
+                self._heads.pop((access.space, address), None)
             if not operation:
                 self._learn(number, (bit, 0, 0, bit, bit, 0))
         return numbers

@@ -143,11 +143,17 @@ class Synchronization:
             threads, addresses = self._synchronize_crowds(access, threads, addresses)
         # `red` and stores return no value, so they never acquire.
         reads, acquires, releases = access.reads and not access.red, access.sem.acquires, access.sem.releases
-        for thread, location in zip(threads.tolist(), _number_locations(access.space, addresses), strict=True):
+        lives, observations = self.state.clocks.life_of[threads >> 5].tolist(), self.state.observations
+        locations = _number_locations(access.space, addresses)
+        for thread, life, location in zip(threads.tolist(), lives, locations, strict=True):
             location_releases = self._at.get(location, [])
-            knows_all = reads and self._read_released(access, thread, location, location_releases, acquires)
+            knows_all = (
+                reads
+                and bool(location_releases or thread in observations)
+                and self._read_released(access, thread, location, location_releases, acquires)
+            )
             if access.writes:
-                self._write_released(access, thread, location, location_releases, knows_all, releases)
+                self._write_released(access, thread, life, location, location_releases, knows_all, releases)
         if releases:
             self.state.clocks.tick()
 
@@ -199,25 +205,25 @@ class Synchronization:
         return False
 
     def _write_released(
-        self, access: Access, thread: int, location: int, location_releases: list[Release], knows_all: bool,
-        releases: bool,
+        self, access: Access, thread: int, life: int, location: int, location_releases: list[Release],
+        knows_all: bool, releases: bool,
     ) -> None:  # fmt: skip
         """Let a thread write to a location; an atomic continues its release sequence, and any strong write its own
         releases there. `knows_all`: the thread acquired the whole sequence."""
-        life = int(self.state.clocks.life_of[thread >> 5])
+        clocks, kept, scope = self.state.clocks, location_releases, access.scope
+        if not access.reads:
+            kept = [release for release in kept if release.thread == thread and release.life == life]
         if releases:
-            mine = [self._release(thread, access.scope)]
+            # It covers what the thread released before.
+            now = [old for old in kept if old.thread != thread or old.life != life or old.scope > scope]
+            now.append(Release(clocks.publish_lazily(thread), scope, thread, life, clocks.now))
         else:
             mine = [
-                Release(fence.source, min(fence.scope, access.scope), thread, life, fence.time)
+                Release(fence.source, min(fence.scope, scope), thread, life, fence.time)
                 for fence in self.state.fences.get(thread, ())
             ]
-        kept = [
-            release
-            for release in location_releases
-            if access.reads or (release.thread == thread and release.life == life)
-        ]
-        now = [*(release for release in kept if not any(new.covers(release) for new in mine)), *mine]
+            now = [old for old in kept if old.thread != thread or not any(new.covers(old) for new in mine)]
+            now += mine
         if not now:
             self._at.pop(location, None)
             return

@@ -119,30 +119,33 @@ class Model:
     def find_conflicts(self, access: Access, threads: Sequence[int], addresses: Sequence[int]) -> Iterator[Conflict]:
         """Yield the conflicts of an instruction's accesses with earlier ones, and with each other."""
         yield from self._find_conflicts_within(access, threads, addresses)
-        earlier_at: dict[int, tuple[int, int, bool]] = {}
+        earlier_at: dict[int, tuple[set[tuple[int, int]], bool]] = {}
         for number, address in zip(threads, addresses, strict=True):
             if address not in earlier_at:
                 earlier_at[address] = self._list_earlier(access, address)
-            bits, written, is_unwritten = earlier_at[address]
+            bytes_earlier, is_unwritten = earlier_at[address]
             if is_unwritten:
                 yield Conflict("PTX0910", self.threads[number], -1)
-            for earlier in list_bits(self._find_bad(access, number, bits, written)):
+            bad = 0
+            for bits, written in bytes_earlier:
+                bad |= self._find_bad(access, number, bits, written)
+            for earlier in list_bits(bad):
                 yield Conflict(self._find_code(access, number, earlier), self.threads[number], earlier)
 
-    def _list_earlier(self, access: Access, address: int) -> tuple[int, int, bool]:
-        """Return the earlier accesses to bytes that matter to an access, the writes, and whether bytes lack one."""
-        bits, written, is_unwritten = 0, 0, False
+    def _list_earlier(self, access: Access, address: int) -> tuple[set[tuple[int, int]], bool]:
+        """Return, for each byte of an access, the earlier accesses that matter and the writes, and whether a byte lacks
+        one."""
+        pairs: set[tuple[int, int]] = set()
         for byte in range(address, address + access.size):
             writes, reads = (table.get((access.space, byte), 0) for table in (self._writes, self._reads))
-            written |= writes
-            bits |= writes | reads if access.writes else writes
-            is_unwritten |= not writes
+            pairs.add((writes | reads if access.writes else writes, writes))
         # The engine does not check the reads of atomics on shared memory.
         is_checked = access.space is Space.SHARED and access.reads and not access.writes
-        return bits, written, is_unwritten and is_checked
+        return pairs, is_checked and any(not writes for _, writes in pairs)
 
     def _find_bad(self, access: Access, number: int, bits: int, written: int) -> int:
-        """Return the accesses, among these, that do not precede a thread's access and may not be concurrent."""
+        """Return the accesses to a byte, among these, that do not precede a thread's access and may not be
+        concurrent."""
         thread, known = self.threads[number], self.known[number]
         wide = WIDE_SHARED if access.space is Space.SHARED else WIDE_GLOBAL
         far = written & self._of["cluster", thread.cluster] & ~self._of["cta", thread.cta] & ~self._of["operations"]
@@ -156,8 +159,8 @@ class Model:
         return bad & ~self._find_hidden(bad, written) if bad else bad
 
     def _find_hidden(self, bad: int, written: int) -> int:
-        """Return the accesses that a strong access is not compared with, by the engine's rule: writes before the last
-        one, even if that is strong, and what these follow."""
+        """Return the accesses to a byte that a strong access is not compared with, by the engine's rule: writes before
+        the last one, even if that is strong, and what these follow."""
         later = [number for number in list_bits(written & ~bad) if self.accesses[number][0].strong]
         weak = [number for number in list_bits(bad & written) if not self.accesses[number][0].strong]
         hidden = sum(1 << old for old in weak if any(self.before[new] >> old & 1 for new in later))

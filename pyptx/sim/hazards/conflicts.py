@@ -84,9 +84,9 @@ def knows_accesses(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
         for at in np.flatnonzero((lane == CROWD) & ~is_known).tolist():
             is_known[at] = _knows_crowd(state, int(record[at]), int(threads[at]), kind)
     if foreign:
-        for at in np.flatnonzero(~is_known & ~same_cluster & (lane != CROWD)).tolist():
+        for at in np.flatnonzero(~is_known & ~same_cluster & ~several).tolist():
             theirs = foreign.get(int(row[at]), {}).get(int(domain[at]))
-            at_column = int(records.column[record[at]] + (lane[at] if lane[at] < ALL_LANES else 0))
+            at_column = int(records.column[record[at]] + lane[at])
             is_known[at] = theirs is not None and at_column < theirs.shape[1] and theirs[kind, at_column] >= time[at]
     return is_known
 

@@ -222,6 +222,18 @@ def test_a_narrow_acquire_explains_no_race_of_the_next_cta_in_its_slot(reuses: b
     assert litmus.read(litmus.reader, Sem.WEAK, 0) == ["PTX0903"] + ["PTX0901"] * reuses
 
 
+def test_releases_of_some_lanes_cover_no_update_of_another_lane() -> None:
+    litmus = Litmus()
+    lanes = [Group(litmus.writer.threads + lane) for lane in range(3)]
+    update = atomic(Place(Span(6, 1), ""), Space.GLOBAL, 4, Sem.RELAXED, GPU)
+    litmus.engine.access(update, Group(litmus.grid.list_threads(0)[1:4]), PARTS + np.array([8, 8, 12]))
+    litmus.count(lanes[0], Sem.RELEASE)
+    litmus.count(lanes[2], Sem.RELEASE)
+    litmus.read(litmus.reader, Sem.ACQUIRE)
+    litmus.write(litmus.reader, Sem.WEAK, 8)
+    assert litmus.read(litmus.reader, Sem.WEAK, 0) == ["PTX0901"]
+
+
 def test_an_update_of_cta_scope_races_with_a_peer_whose_store_its_own_cta_repeats() -> None:
     engine = Hazards()
     grid = engine.launch(Place(Span(1, 1), ""), 32, slots=2, cluster=2, shared_bytes=64)

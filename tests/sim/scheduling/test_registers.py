@@ -32,8 +32,10 @@ ret;
 def test_a_warp_that_ends_returns_its_registers(order: str, decrease: str) -> None:
     text = HEAD + KERNEL.replace("DEC", decrease).replace("COUNT", "208")
     out = np.zeros(256, np.uint32)
-    sim.run(parse(text), "k", block=256, args=[out], schedule=order, on_hazard="report")
+    result = sim.run(parse(text), "k", block=256, args=[out], schedule=order, on_hazard="report")
     assert out.tolist() == [0] * 128 + [1] * 128
+    # The manual does not promise that ended warps return registers, so the request is reported all the same.
+    assert {finding.rule.code for finding in result.hazards} == {"PTX0965"}
 
 
 def test_they_are_not_more_than_it_has() -> None:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 import numpy as np
 
-from pyptx.sim.base.events import Ints, Mask
+from pyptx.sim.base.events import Ints
 
 
 class Crowds:
@@ -16,6 +16,9 @@ class Crowds:
         self._single: dict[int, tuple[Ints, Ints]] = {}
         self._firsts: list[int] = []
         self._like: list[tuple[Ints, Ints, int]] = []
+        self._origins = np.zeros((16, 3), np.int64)
+        """Per call of `add`: its first record, its count, and the first record of the same columns."""
+        self._earliest: dict[int, int] = {}
 
     def __setitem__(self, record: int, members: tuple[Ints, Ints]) -> None:
         self._single[record] = members
@@ -32,25 +35,19 @@ class Crowds:
 
     def add(self, first: int, columns: Ints, ends: Ints, time: int) -> None:
         """Add consecutive records from `first`, newer than all others; each has the columns up to its end."""
+        if len(self._like) == len(self._origins):
+            self._origins = np.concatenate([self._origins, np.zeros_like(self._origins)])
+        earliest = self._earliest.setdefault(id(columns), first)
+        self._origins[len(self._like)] = first, len(ends), earliest
         self._firsts.append(first)
         self._like.append((columns, ends, time))
 
-    def find_repeats(self, old: Ints, new: Ints) -> Mask:
-        """Tell which old records have the same threads as the new ones, by the calls of `add`."""
-        repeats = np.zeros(len(old), np.bool_)
-        remaining = np.arange(len(old))
-        while len(remaining):
-            at = int(remaining[0])
-            old_part, new_part = (bisect_right(self._firsts, int(records[at])) - 1 for records in (old, new))
-            alike = min(old_part, new_part) >= 0 and self._like[old_part][0] is self._like[new_part][0]
-            old_rank, new_rank = (
-                records[remaining] - self._firsts[part] for records, part in ((old, old_part), (new, new_part))
-            )
-            count = len(self._like[old_part][1])
-            in_parts = (
-                (old_rank >= 0) & (old_rank < count) & (new_rank >= 0) & (new_rank < len(self._like[new_part][1]))
-            )
-            in_parts[0] = True
-            repeats[remaining[in_parts & (old_rank == new_rank) & (old_rank < count)]] = alike
-            remaining = remaining[~in_parts]
-        return repeats
+    def identify(self, records: Ints) -> Ints:
+        """Return the first record with the same threads as each record, by the calls of `add`: of those with the same
+        array of columns."""
+        firsts, counts, earliest = self._origins[: len(self._like)].T
+        if not len(firsts):
+            return records
+        part = np.searchsorted(firsts, records, "right") - 1
+        rank = records - firsts[part]
+        return np.where((part >= 0) & (rank < counts[part]), earliest[part] + rank, records)

@@ -127,8 +127,9 @@ class Readers:
         for slot in range(SLOTS):
             slot_refs = plane.get_slot(slot)
             before = slot_refs[cells]
-            same_lanes = records.tag[before >> 6] + (before & 63) == records.tag[refs >> 6] + (refs & 63)
-            free = (before == 0) | (same_lanes & (records.get_kinds(before >> 6) == records.get_kinds(refs >> 6)))
+            alike = self._identify(before) == self._identify(refs)
+            alike &= records.get_kinds(before >> 6) == records.get_kinds(refs >> 6)
+            free = (before == 0) | alike
             slot_refs[cells[free]] = refs[free]
             is_left = slot_refs[cells] != refs
             cells, refs = cells[is_left], refs[is_left]
@@ -218,15 +219,21 @@ class Readers:
     def _spill(self, plane: Plane, cells: Ints, refs: Refs) -> None:
         """Put readers without a slot into the sorted list."""
         if plane.spill is None:
-            plane.spill, plane.crowded = Spill(self._identify), True
+            plane.spill, plane.crowded = Spill(self._identify_readers), True
         plane.spill.add(cells, refs)
         plane.spill.numbers.update(np.unique(self.state.records.access[refs >> 6]).tolist())
 
     def _identify(self, refs: Refs) -> Ints:
-        """Number readers: two references are one reader if they have the same instruction and lanes."""
+        """Number the threads of references."""
         records, record, lane = self.state.records, refs >> 6, refs.astype(np.int64) & 63
         masks = np.where(lane < ALL_LANES, 0, records.mask[record])
-        return (records.access[record].astype(np.int64) << 38) + records.tag[record] + lane + masks * _SPREAD
+        crowds = np.flatnonzero(lane == CROWD)
+        masks[crowds] = records.crowds.identify(record[crowds])
+        return records.tag[record] + lane + masks * _SPREAD
+
+    def _identify_readers(self, refs: Refs) -> Ints:
+        """Number readers: two references are one reader if they have the same instruction and threads."""
+        return (self.state.records.access[refs >> 6].astype(np.int64) << 38) + self._identify(refs)
 
     def find_spilled(self, plane: Plane, cells: Ints, exclude: Mask | None = None) -> tuple[Ints, Refs]:
         """Return the readers of cells in the sorted list, and the position of each one's cell. `exclude` marks the
@@ -334,7 +341,8 @@ class Readers:
         repeats &= np.minimum(*masks) >= 0
         crowds = np.flatnonzero((masks[0] < 0) & (masks[1] < 0))
         if len(crowds):
-            repeats[crowds] = records.crowds.find_repeats(old[crowds] >> 6, new[crowds] >> 6)
+            before, after = (records.crowds.identify(refs[crowds] >> 6) for refs in (old, new))
+            repeats[crowds] = before == after
         return repeats
 
     def _follows(self, old: int, thread: int, ref: int) -> bool:

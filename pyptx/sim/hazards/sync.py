@@ -68,20 +68,21 @@ class Synchronization:
         for location in [number for number in self._at if first <= number < last and number & 1]:
             del self._at[location]
 
-    def _is_in_scope(self, scope: Scope, other_scope: Scope, thread: int, peer: int) -> bool:
-        """Tell whether the scopes of two strong operations include each other's thread."""
-        narrow = min(scope, other_scope)
-        if narrow >= Scope.GPU or peer < 0:
+    def _is_in_scope(self, release: Release, thread: int, scope: Scope) -> bool:
+        """Tell whether the scopes of a release and of a strong operation include each other's thread."""
+        narrow, state = min(scope, release.scope), self.state
+        if narrow >= Scope.GPU or release.thread < 0:
             return True
-        state = self.state
-        if state.find_domain(thread) is not state.find_domain(peer):
+        clocks = state.clocks
+        life = release.life or int(clocks.life_of[release.thread >> 5])
+        if clocks.domain_of[thread >> 5] != state.records.life_domain[life]:
             return False
         grid = state.find_grid(thread)
-        return narrow is Scope.CLUSTER or grid.find_slot(thread) == grid.find_slot(peer)
+        return narrow is Scope.CLUSTER or grid.find_slot(thread) == grid.find_slot(release.thread)
 
     def _hands_on(self, release: Release, thread: int, scope: Scope) -> bool:
         """Tell whether an acquired release orders its accesses; record a narrow edge if a scope prevents it."""
-        if self._is_in_scope(scope, release.scope, thread, release.thread):
+        if self._is_in_scope(release, thread, scope):
             return True
         key, narrow = (thread, release), self.state.narrow
         if key not in narrow and len(narrow) < _MOST_NARROW:
@@ -231,7 +232,7 @@ class Synchronization:
             now = _merge(now)
         self._at[location] = now
         if location_releases:
-            self._note_last(location, location_releases, now, knows_all and releases, releases)
+            self._note_last(location, location_releases, now, knows_all and releases, releases and access.reads)
 
     def _learn_released(self, access: Access, thread: int, location: int, location_releases: list[Release]) -> bool:
         """Let a thread acquire the releases of a location. Tell whether its scopes allow all of them."""
@@ -246,16 +247,17 @@ class Synchronization:
         return is_complete
 
     def _note_last(
-        self, location: int, before: list[Release], now: list[Release], knows_all: bool, is_release: bool
+        self, location: int, before: list[Release], now: list[Release], knows_all: bool, continues: bool
     ) -> None:  # fmt: skip
-        """Record the releases of a location that include all others."""
+        """Record the releases of a location that include all others. `continues`: an atomic added its release to
+        those before."""
         last = self._last.pop(location, None)
         if len(now) < 2 or not all(release.scope >= Scope.GPU for release in now):
             return
         latest = now[-1]
         if knows_all:
             self._last[location] = now, [latest]
-        elif is_release and last is not None and last[0] is before:
+        elif continues and last is not None and last[0] is before:
             several = [*last[1], latest]
             self._last[location] = now, _merge(several) if len(several) > _MANY else several
         else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -507,19 +507,23 @@ class Execution:
         barrier.observed = phase
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_the_first_race_of_a_random_execution_is_that_of_the_model(part: int) -> None:
-    """The same executions in each run: about one in 1,000 others shows that the engine forgets a reader, as below."""
+def _count_races(keys: Iterable[int]) -> int:
     races = 0
-    for key in range(1000 + part * 100, 1014 + part * 100):
+    for key in keys:
         try:
             races += Execution(key).run(150)
         except AssertionError as error:
             raise AssertionError(f"execution {key}: {error}") from error
-    assert races > 3
+    return races
 
 
-@pytest.mark.parametrize("key", [8, 910640, 911333])
-@pytest.mark.xfail(raises=AssertionError, strict=True, reason="the engine forgets a reader")
-def test_readers_that_the_engine_forgets(key: int) -> None:
-    Execution(key).run(150)
+@pytest.mark.parametrize("part", range(4))
+def test_the_first_race_of_a_random_execution_is_that_of_the_model(seed: int, part: int) -> None:
+    first = (seed * 4 + part) * 100
+    assert _count_races(range(first, first + 14)) > 1
+
+
+def test_executions_in_which_the_engine_missed_a_race() -> None:
+    """Crowds that begin with the same warp; a plain store that ended a release sequence; a thread number reused by
+    another CTA."""
+    assert _count_races([8, 1654, 910640, 911333]) == 4

@@ -29,7 +29,7 @@ _SYNCHRONIZATION = re.compile(
 _SCHEDULES = ("eager", "lazy", "adversarial", "random")
 
 Case = tuple[str, Path, manifest.File, manifest.Entry]
-_CASES: list[Case] = [
+CASES: list[Case] = [
     (producer_manifest.producer, directory, item, entry)
     for directory in manifest.producers()
     for producer_manifest in [manifest.load(directory)]
@@ -67,18 +67,18 @@ def describe_run(module: Module, entry: manifest.Entry, name: str, max_steps: in
     return "\n".join([*findings, str(result.stats.statistics), str(result.timeline), events])
 
 
-@pytest.mark.parametrize("case", _CASES[::SAMPLE], ids=name_of)
+@pytest.mark.parametrize("case", CASES[::SAMPLE], ids=name_of)
 def test_entries_equal_their_references(case: Case) -> None:
     result = outcome(*case)
     assert result.verdict == "pass", result.why
 
 
 def test_others_do_too(seed: int) -> None:
-    outcomes = [outcome(*case) for case in random.Random(seed).sample(_CASES, 15)]
+    outcomes = [outcome(*case) for case in random.Random(seed).sample(CASES, 15)]
     assert [f"{result.file} {result.entry}: {result.why}" for result in outcomes if result.verdict != "pass"] == []
 
 
-@pytest.mark.parametrize("case", _CASES, ids=name_of)
+@pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_findings_statistics_and_timeline(case: Case) -> None:
     _, directory, item, entry = case
     assert_digest(
@@ -86,7 +86,7 @@ def test_findings_statistics_and_timeline(case: Case) -> None:
     )
 
 
-_SYNCHRONIZING = [case for case in _CASES if _SYNCHRONIZATION.search(read(case))]
+_SYNCHRONIZING = [case for case in CASES if _SYNCHRONIZATION.search(read(case))]
 
 
 @pytest.mark.parametrize("case", _SYNCHRONIZING, ids=name_of)

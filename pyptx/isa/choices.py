@@ -5,6 +5,8 @@ from __future__ import annotations
 RND = "rn rz rm rp"
 """Rounding modes of f32 and f64 arithmetic."""
 
+FTZ = "ftz@1.4"
+
 CMP_INT = "eq ne lt le gt ge lo ls hi hs"
 CMP_FLOAT = "eq ne lt le gt ge equ neu ltu leu gtu geu num nan"
 BOOL = "and or xor"
@@ -43,6 +45,7 @@ EVICT_L1 = " ".join(
 EVICT_L2 = "L2::evict_normal L2::evict_first L2::evict_last"
 PREFETCH = "L2::64B@7.4,sm_75 L2::128B@7.4,sm_75 L2::256B@7.4,sm_80"
 WEAK = "weak@6.0,sm_70"
+ST_COP = "wb@2.0,sm_20 cg@2.0,sm_20 cs@2.0,sm_20 wt@2.0,sm_20"
 SHARED = "shared shared::cta@7.8 shared::cluster@7.8,sm_90"
 SCOPE_128 = "cta gpu sys@8.4 cluster@7.8,sm_90"
 """Scopes of a strong access of 128 bits."""

@@ -98,7 +98,7 @@ _MODULES = (
 )  # fmt: skip
 
 _CONTROL = (
-    # The manual says PTX 6.0; ptxas also accepts it in 5.1.
+    # The manual says PTX 2.1 and sm_20; ptxas requires what brx.idx needs.
     _directive(
         ".branchtargets", _BODY, "Possible targets of a brx.idx.", "control-flow-directives-branchtargets",
         ptx=(5, 1), sm="sm_30",
@@ -163,6 +163,7 @@ _CLUSTERS = (
 )  # fmt: skip
 
 _DEBUGGING = (
+    # The manual says PTX 1.2; ptxas also accepts it before.
     _directive(
         "@@DWARF", _MODULE, "Debugging information in old modules; replaced by .section.",
         "debugging-directives-dwarf", removed=(2, 0),
@@ -183,6 +184,7 @@ _LINKING = (
         ".weak", _LINKAGE, "Visible to other modules; another definition may override it.", "linking-directives-weak",
         ptx=(3, 1),
     ),
+    # The manual says sm_20; ptxas accepts it on every target.
     _directive(
         ".common", _LINKAGE, "May be declared in several modules; the largest is used.", "linking-directives-common",
         ptx=(5, 0),

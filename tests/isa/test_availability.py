@@ -10,8 +10,37 @@ import pytest
 from pyptx.isa import directives, lookup, special, table
 from pyptx.isa.targets import PTX_VERSIONS, Availability, Version, find_oldest
 from tools.isa import audit_availability
+from tools.isa.audit_mutants import our_verdicts
+from tools.isa.ptxas import Case
 
 VECTORS = 30
+OLD = (
+    "add.rn.f32 q_f32_0, q_f32_1, q_f32_2;",
+    "add.rm.f32 q_f32_0, q_f32_1, q_f32_2;",
+    "mad.f32 q_f32_0, q_f32_1, q_f32_2, q_f32_3;",
+    "cvt.rn.ftz.f32.s32 q_f32_0, q_b32_1;",
+    "cvt.ftz.f64.f32 q_f64_0, q_f32_1;",
+    "sub.cc.u32 q_b32_0, q_b32_1, q_b32_2;",
+    "ld.global.cg.u32 q_b32_0, [q_b64_1];",
+    "st.global.wt.u32 [q_b64_0], q_b32_1;",
+    "atom.global.add.u32 q_b32_0, [q_b64_1], q_b32_2;",
+    "atom.global.add.u64 q_b64_0, [q_b64_1], q_b64_2;",
+    "atom.shared.cas.b32 q_b32_0, [q_b64_1], q_b32_2, q_b32_3;",
+    "atom.shared.cas.b64 q_b64_0, [q_b64_1], q_b64_2, q_b64_3;",
+    "red.global.add.u32 [q_b64_0], q_b32_1;",
+    "red.shared.add.u64 [q_b64_0], q_b64_1;",
+)
+OLD_IMAGES = (
+    "tex.2d.v4.f32.f32 {q_f32_0, q_f32_1, q_f32_2, q_f32_3}, [q_texref, {q_f32_4, q_f32_5}];",
+    "tex.a1d.v4.f32.f32 {q_f32_0, q_f32_1, q_f32_2, q_f32_3}, [q_texref, {q_b32_4, q_f32_5}];",
+    "tex.cube.v4.f32.f32 {q_f32_0, q_f32_1, q_f32_2, q_f32_3}, [q_texref, {q_f32_4, q_f32_5, q_f32_6, q_f32_7}];",
+    "tld4.r.2d.v4.f32.f32 {q_f32_0, q_f32_1, q_f32_2, q_f32_3}, [q_texref, {q_f32_4, q_f32_5}];",
+    "suld.b.1d.b32.trap q_b32_0, [q_surfref, q_b32_1];",
+    "suld.b.1d.ca.b32.trap q_b32_0, [q_surfref, q_b32_1];",
+    "sust.b.1d.b32.zero [q_surfref, q_b32_0], q_b32_1;",
+    "sust.b.a1d.b32.trap [q_surfref, {q_b32_0, q_b32_1}], q_b32_2;",
+    "sured.b.add.3d.u32.trap [q_surfref, {q_b32_0, q_b32_1, q_b32_2, q_b32_3}], q_b32_4;",
+)
 
 
 @pytest.mark.parametrize("part", [0, 1])
@@ -28,6 +57,21 @@ def test_vectors_have_the_widths_that_ptxas_takes(seed: int) -> None:
     # Most are textures, which are alike.
     kinds = [[row for row in vectors if (row.opcode == "tex") == texture] for texture in (False, True)]
     expected = audit_availability.expect_acceptance([row for kind in kinds for row in draw.sample(kind, VECTORS)], draw)
+    assert len(set(expected.values())) == 2
+    assert audit_availability.disagreements(expected) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "version", "texts"),
+    [
+        ("sm_11", (1, 1), OLD), ("sm_13", (1, 2), OLD), ("sm_13", (1, 3), OLD), ("sm_13", (1, 4), OLD),
+        ("sm_13", (1, 5), OLD + OLD_IMAGES), ("sm_13", (2, 3), OLD + OLD_IMAGES),
+        ("sm_20", (2, 0), OLD + OLD_IMAGES), ("sm_20", (2, 3), OLD + OLD_IMAGES),
+    ],
+)  # fmt: skip
+def test_modules_before_ptx_3_have_what_ptxas_takes(target: str, version: Version, texts: tuple[str, ...]) -> None:
+    reasons = our_verdicts([Case(text, target, version) for text in texts])
+    expected = {case: why is None for case, why in reasons.items()}
     assert len(set(expected.values())) == 2
     assert audit_availability.disagreements(expected) == []
 

@@ -80,6 +80,8 @@ def module_text(cases: Sequence[Case], target: str, version: Version) -> tuple[s
     lines = [f".version {version[0]}.{version[1]}", f".target {target}{mode}"]
     if version >= OLDEST_PTX:
         lines += [".address_size 64", *module_variables(sampler=sampler)]
+    elif version >= (1, 5):
+        lines += [".global .texref q_texref;", ".global .surfref q_surfref;"]
     case_of_line: dict[int, int] = {}
     group: str | None = None
     for index, case in enumerate(cases):

@@ -24,23 +24,27 @@ _SCOPE = "cta@5.0,sm_60 gpu@5.0,sm_60 sys@5.0,sm_60 cluster@7.8,sm_90"
 _SHARED = "shared shared::cta@7.8 shared::cluster@7.8,sm_90"
 _RELAXED = "relaxed@6.0,sm_70 release@6.0,sm_70"
 _ORDERS = {"atom": f"{_RELAXED} acquire@6.0,sm_70 acq_rel@6.0,sm_70", "red": _RELAXED}
-_FIRST = "1.2,sm_12"
+_FIRST = {"atom": "1.1,sm_11", "red": "1.2,sm_11"}
+_FIRST_SHARED = "1.2,sm_12"
+_64 = "@1.2,sm_12"
+_64_SHARED = "@2.0,sm_20"
 _BITS = "b32 b64@3.1,sm_32"
-_ADD = "u32 s32 u64 f32@2.0,sm_20 f64@5.0,sm_60"
+_ADD = f"u32 s32 u64{_64} f32@2.0,sm_20 f64@5.0,sm_60"
 _ORDERED = "u32 s32 u64@3.1,sm_32 s64@3.1,sm_32"
 _NOFTZ = "f16@6.3,sm_70 f16x2@6.2,sm_60 bf16@7.8,sm_90 bf16x2@7.8,sm_90"
 _POLICY = "{?hint, policy:.b64}"
 
 
-def _scalar(name: str, op: str, type: str, b: str = "b", since: str = _FIRST) -> tuple[Form, ...]:
+def _scalar(name: str, op: str, type: str, b: str = "b", since: str = "") -> tuple[Form, ...]:
     """Return the rows of some operations: on global or generic memory, with a cache hint, and on shared memory."""
     d = "d:w_, " if name == "atom" else ""
     sem, see = _ORDERS[name], _SEE + name
     return (
         form(f"{name}{{.sem}}{{.scope}}{{.global}}.op{{.hint}}.type  {d}[a:rw], {b}{_POLICY}",
-             sem=sem, scope=_SCOPE, op=op, hint=HINT, type=type, since=since, see=see),
+             sem=sem, scope=_SCOPE, op=op, hint=HINT, type=type, since=since or _FIRST[name], see=see),
         form(f"{name}{{.sem}}{{.scope}}.ss.op.type  {d}[a:rw], {b}",
-             sem=sem, scope=_SCOPE, ss=_SHARED, op=op, type=type, since=since, see=see),
+             sem=sem, scope=_SCOPE, ss=_SHARED, op=op, type=type.replace(_64, _64_SHARED),
+             since=since or _FIRST_SHARED, see=see),
     )  # fmt: skip
 
 
@@ -82,10 +86,13 @@ _SS = "shared::cluster"
 
 FORMS = (
     *_both("atom"),
-    *_scalar("atom", "exch", "b32 b64"),
-    form("atom{.sem}{.scope}{.space}.cas.type  d:w_, [a:rw], b, c",
-         sem=_ORDERS["atom"], scope=_SCOPE, space=f"global {_SHARED}", type="b32 b64 b16@6.3,sm_70",
-         since=_FIRST, see=_SEE + "atom"),
+    *_scalar("atom", "exch", f"b32 b64{_64}"),
+    form("atom{.sem}{.scope}{.global}.cas.type  d:w_, [a:rw], b, c",
+         sem=_ORDERS["atom"], scope=_SCOPE, type=f"b32 b64{_64} b16@6.3,sm_70",
+         since=_FIRST["atom"], see=_SEE + "atom"),
+    form("atom{.sem}{.scope}.ss.cas.type  d:w_, [a:rw], b, c",
+         sem=_ORDERS["atom"], scope=_SCOPE, ss=_SHARED, type=f"b32 b64{_64_SHARED} b16@6.3,sm_70",
+         since=_FIRST_SHARED, see=_SEE + "atom"),
     form("atom{.sem}{.scope}{.space}.cas.b128  d:w_, [a:rw], b, c",
          sem=_ORDERS["atom"], scope=_WIDE_SCOPE, space=f"global {_SHARED}", since="8.3,sm_90", see=_SEE + "atom"),
     form(f"atom{{.sem}}{{.scope}}{{.global}}.exch{{.hint}}.b128  d:w_, [a:rw], b{_POLICY}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx.isa.choices import BOOL, CMP_FLOAT
+from pyptx.isa.choices import BOOL, CMP_FLOAT, FTZ
 from pyptx.isa.notation import form
 
 MEANING = {
@@ -45,7 +45,7 @@ FORMS = (
     form(f"set.cmp{{.bool}}.dtype.stype         {_SET}",
          cmp=_UNSIGNED_ORDER, bool=BOOL, dtype=_WORD, stype=_UNSIGNED, see=_SEE + "set"),
     form(f"set.cmp{{.bool}}{{.ftz}}.dtype.f32   {_SET.replace('.stype', '.f32')}",
-         cmp=CMP_FLOAT, bool=BOOL, ftz="ftz@1.4", dtype=_WORD, see=_SEE + "set"),
+         cmp=CMP_FLOAT, bool=BOOL, ftz=FTZ, dtype=_WORD, see=_SEE + "set"),
     form(f"set.cmp{{.bool}}.dtype.f64           {_SET.replace('.stype', '.f64')}",
          cmp=CMP_FLOAT, bool=BOOL, dtype=_WORD, sm="sm_13", see=_SEE + "set"),
     form(f"setp.cmp{{.bool}}.type               {_SETP}", cmp=_EQUAL, bool=BOOL, type=_BITS, see=_SEE + "setp"),
@@ -53,12 +53,12 @@ FORMS = (
     form(f"setp.cmp{{.bool}}.type               {_SETP}",
          cmp=_UNSIGNED_ORDER, bool=BOOL, type=_UNSIGNED, see=_SEE + "setp"),
     form(f"setp.cmp{{.bool}}{{.ftz}}.f32        {_SETP}",
-         cmp=CMP_FLOAT, bool=BOOL, ftz="ftz@1.4", see=_SEE + "setp"),
+         cmp=CMP_FLOAT, bool=BOOL, ftz=FTZ, see=_SEE + "setp"),
     form(f"setp.cmp{{.bool}}.f64                {_SETP}", cmp=CMP_FLOAT, bool=BOOL, sm="sm_13", see=_SEE + "setp"),
     form("selp.type                            d, a, b, {!}c:.pred", type=_ANY, see=_SEE + "selp"),
     form("slct.dtype.s32                       d:w.dtype, a:.dtype, b:.dtype, c:.s32", dtype=_ANY, see=_SEE + "slct"),
     form("slct{.ftz}.dtype.f32                 d:w.dtype, a:.dtype, b:.dtype, c:.f32",
-         ftz="ftz@1.4", dtype=_ANY, see=_SEE + "slct"),
+         ftz=FTZ, dtype=_ANY, see=_SEE + "slct"),
     # ptxas accepts no immediate where f16 or bf16 is compared, and no constant predicate with bf16.
     form(f"set.cmp{{.bool}}.f16.stype           {_SET.replace('.dtype', '.f16')}",
          cmp=_EQUAL, bool=BOOL, stype=_BITS, since=_16, see=_HALF + "set"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyptx.isa.choices import FTZ
 from pyptx.isa.notation import form
 
 MEANING = {
@@ -28,6 +29,7 @@ _RS = "8.7,sm_100a|sm_103a|sm_107a"
 _RND_107 = "rn rz@9.4,sm_107f"
 """ptxas rounds toward zero to the small formats on sm_107, which is in no manual yet."""
 
+# The manual does not say since when `.ftz` is; these versions are those of ptxas.
 # `.sat` is for pairs of which one cannot hold all values of the other.
 _INTEGERS = (
     form("cvt.dtype.atype       d:w.dtype+, a:.atype+", dtype=_INT, atype=_INT, see=_CVT),
@@ -42,24 +44,24 @@ _INTEGERS = (
     form("cvt.sat.dtype.s64     d:w.dtype+, a:.s64+", dtype="u8 u16 u32 u64 s8 s16 s32", see=_CVT),
     form("cvt.irnd{.sat}.dtype.f16        d:w.dtype+, a:reg.f16+", irnd=_IRND, dtype=_INT, see=_CVT),
     form("cvt.irnd{.sat}.dtype.f64        d:w.dtype+, a:.f64", irnd=_IRND, dtype=_INT, see=_CVT),
-    form("cvt.irnd{.ftz}{.sat}.dtype.f32  d:w.dtype+, a:.f32+", irnd=_IRND, dtype=_INT, see=_CVT),
+    form("cvt.irnd{.ftz}{.sat}.dtype.f32  d:w.dtype+, a:.f32+", irnd=_IRND, ftz=FTZ, dtype=_INT, see=_CVT),
     form("cvt.irnd.dtype.bf16             d:w.dtype, a:reg.bf16", irnd=_IRND, dtype=_INT, since=_90, see=_CVT),
     form("cvt.frnd{.sat}.dtype.atype      d:w.dtype+, a:.atype+", frnd=_FRND, dtype="f16 f64", atype=_INT, see=_CVT),
-    form("cvt.frnd{.ftz}{.sat}.f32.atype  d:w.f32+, a:.atype+", frnd=_FRND, atype=_INT, see=_CVT),
+    form("cvt.frnd{.ftz}{.sat}.f32.atype  d:w.f32+, a:.atype+", frnd=_FRND, ftz=FTZ, atype=_INT, see=_CVT),
     form("cvt.frnd.bf16.atype             d:w.bf16, a:.atype", frnd=_FRND, atype=_INT, since=_90, see=_CVT),
 )  # fmt: skip
 
 _FLOATS = (
     form("cvt{.irnd}{.sat}.type.f16        d:w.f16+, a:reg.f16+", irnd=_IRND, type="f16", see=_CVT),
     form("cvt{.irnd}{.sat}.type.f64        d, a", irnd=_IRND, type="f64", see=_CVT),
-    form("cvt{.irnd}{.ftz}{.sat}.type.f32  d:w.f32+, a:.f32+", irnd=_IRND, type="f32", see=_CVT),
+    form("cvt{.irnd}{.ftz}{.sat}.type.f32  d:w.f32+, a:.f32+", irnd=_IRND, ftz=FTZ, type="f32", see=_CVT),
     form("cvt{.irnd}.bf16.bf16             d, a:reg", irnd=_IRND, since=_90, see=_CVT),
     form("cvt{.sat}.f64.f16                d:w.f64, a:reg.f16+", see=_CVT),
-    form("cvt{.ftz}{.sat}.f32.f16          d:w.f32+, a:reg.f16+", see=_CVT),
-    form("cvt{.ftz}{.sat}.f64.f32          d:w.f64, a:.f32+", see=_CVT),
+    form("cvt{.ftz}{.sat}.f32.f16          d:w.f32+, a:reg.f16+", ftz=FTZ, see=_CVT),
+    form("cvt{.ftz}{.sat}.f64.f32          d:w.f64, a:.f32+", ftz="ftz@1.5", see=_CVT),
     form("cvt.frnd{.sat}.f16.f64           d:w.f16+, a:.f64", frnd=_FRND, see=_CVT),
-    form("cvt.frnd{.ftz}{.sat}.f32.f64     d:w.f32+, a:.f64", frnd=_FRND, see=_CVT),
-    form("cvt.frnd{.ftz}{.sat}.f16.f32     d:w.f16+, a:.f32+", frnd=_FRND, see=_CVT),
+    form("cvt.frnd{.ftz}{.sat}.f32.f64     d:w.f32+, a:.f64", frnd=_FRND, ftz=FTZ, see=_CVT),
+    form("cvt.frnd{.ftz}{.sat}.f16.f32     d:w.f16+, a:.f32+", frnd=_FRND, ftz=FTZ, see=_CVT),
     form("cvt.frnd.satfinite.f16.f32       d:w.f16+, a:.f32+", frnd="rn rz", since="8.1,sm_70", see=_CVT),
     form(
         "cvt.frnd.relu{.satfinite}.f16.f32  d:w.f16+, a:.f32+",

@@ -15,16 +15,17 @@ MEANING = {
 }
 
 _SEE = "extended-precision-arithmetic-instructions-"
-_TYPES = "u32 s32 u64@4.3 s64@4.3"
+_TYPES = "u32 s32 u64@4.3,sm_20 s64@4.3,sm_20"
 
 # ptxas accepts the instructions that only read the carry for 16-bit types too, and for 64-bit ones before PTX 4.3.
 FORMS = (
     form("add.cc.type          d, a, b", type=_TYPES, ptx=(1, 2), see=_SEE + "add-cc"),
     form("addc.type            d, a, b", type=INT16_64, ptx=(1, 2), see=_SEE + "addc"),
     form("addc.cc.type         d, a, b", type=_TYPES, ptx=(1, 2), see=_SEE + "addc"),
-    form("sub.cc.type          d, a, b", type=_TYPES, ptx=(1, 2), see=_SEE + "sub-cc"),
-    form("subc.type            d, a, b", type=INT16_64, ptx=(1, 2), see=_SEE + "subc"),
-    form("subc.cc.type         d, a, b", type=_TYPES, ptx=(1, 2), see=_SEE + "subc"),
+    # The manual says PTX 1.2; ptxas accepts subtraction since 1.3.
+    form("sub.cc.type          d, a, b", type=_TYPES, ptx=(1, 3), see=_SEE + "sub-cc"),
+    form("subc.type            d, a, b", type=INT16_64, ptx=(1, 3), see=_SEE + "subc"),
+    form("subc.cc.type         d, a, b", type=_TYPES, ptx=(1, 3), see=_SEE + "subc"),
     form("mad.half.cc.type     d, a, b, c", half="hi lo", type=_TYPES, ptx=(3, 0), sm="sm_20", see=_SEE + "mad-cc"),
     form("madc.half.type       d, a, b, c", half="hi lo", type=INT16_64, ptx=(3, 0), sm="sm_20", see=_SEE + "madc"),
     form("madc.half.cc.type    d, a, b, c", half="hi lo", type=_TYPES, ptx=(3, 0), sm="sm_20", see=_SEE + "madc"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx.isa.choices import RND
+from pyptx.isa.choices import FTZ, RND
 from pyptx.isa.notation import form
 
 MEANING = {
@@ -23,29 +23,31 @@ _SEE = "floating-point-instructions-"
 _KINDS = "finite infinite number notanumber normal subnormal"
 _PAIR = "8.6,sm_100"
 _20 = "2.0,sm_20"
+_F32_RND = "rn rz rm@2.0,sm_20 rp@2.0,sm_20"
+"""Rounding of f32 sums and products: up and down came with sm_20."""
 _DIRECTED = "rn rz@2.0,sm_20 rm@2.0,sm_20 rp@2.0,sm_20"
-"""Rounding of f64 division and roots: all but the nearest came with sm_20."""
-_FTZ = "ftz@1.4"
+"""Rounding of f64 division and roots: all but the nearest came with sm_20. The manual says PTX 1.4 for the nearest of
+division and square roots; ptxas accepts it in every version."""
 _UNMARKED = ((1, 4), "")
 """Before PTX 1.4 these had no .approx or rounding modifier; ptxas still reads such modules."""
 
 FORMS = (
     form("testp.op.type                 p:w.pred, a", op=_KINDS, type="f32 f64", since=_20, see=_SEE + "testp"),
     form("copysign.type                 d, a, b", type="f32 f64", since=_20, see=_SEE + "copysign"),
-    form("add{.rnd}{.ftz}{.sat}.f32     d, a, b", rnd=RND, ftz=_FTZ, sat="sat", see=_SEE + "add"),
-    form("add{.rnd}{.ftz}.f32x2         d, a:reg, b:reg", rnd=RND, ftz=_FTZ, since=_PAIR, see=_SEE + "add"),
+    form("add{.rnd}{.ftz}{.sat}.f32     d, a, b", rnd=_F32_RND, ftz=FTZ, sat="sat", see=_SEE + "add"),
+    form("add{.rnd}{.ftz}.f32x2         d, a:reg, b:reg", rnd=RND, ftz=FTZ, since=_PAIR, see=_SEE + "add"),
     form("add{.rnd}.f64                 d, a, b", rnd=RND, sm="sm_13", see=_SEE + "add"),
-    form("sub{.rnd}{.ftz}{.sat}.f32     d, a, b", rnd=RND, ftz=_FTZ, sat="sat", see=_SEE + "sub"),
-    form("sub{.rnd}{.ftz}.f32x2         d, a:reg, b:reg", rnd=RND, ftz=_FTZ, since=_PAIR, see=_SEE + "sub"),
+    form("sub{.rnd}{.ftz}{.sat}.f32     d, a, b", rnd=_F32_RND, ftz=FTZ, sat="sat", see=_SEE + "sub"),
+    form("sub{.rnd}{.ftz}.f32x2         d, a:reg, b:reg", rnd=RND, ftz=FTZ, since=_PAIR, see=_SEE + "sub"),
     form("sub{.rnd}.f64                 d, a, b", rnd=RND, sm="sm_13", see=_SEE + "sub"),
-    form("mul{.rnd}{.ftz}{.sat}.f32     d, a, b", rnd=RND, ftz=_FTZ, sat="sat", see=_SEE + "mul"),
-    form("mul{.rnd}{.ftz}.f32x2         d, a:reg, b:reg", rnd=RND, ftz=_FTZ, since=_PAIR, see=_SEE + "mul"),
+    form("mul{.rnd}{.ftz}{.sat}.f32     d, a, b", rnd=_F32_RND, ftz=FTZ, sat="sat", see=_SEE + "mul"),
+    form("mul{.rnd}{.ftz}.f32x2         d, a:reg, b:reg", rnd=RND, ftz=FTZ, since=_PAIR, see=_SEE + "mul"),
     form("mul{.rnd}.f64                 d, a, b", rnd=RND, sm="sm_13", see=_SEE + "mul"),
     form("fma.rnd{.ftz}{.sat}.f32       d, a, b, c", rnd=RND, ftz="ftz", sat="sat", since=_20, see=_SEE + "fma"),
     form("fma.rnd{.ftz}.f32x2           d, a:reg, b:reg, c:reg", rnd=RND, ftz="ftz", since=_PAIR, see=_SEE + "fma"),
     form("fma.rnd.f64                   d, a, b, c", rnd=RND, since="1.4,sm_13", see=_SEE + "fma"),
-    # ptxas accepts mad.f32 without rounding through PTX 3.1, on every target.
-    form("mad{.ftz}{.sat}.f32           d, a, b, c", ftz=_FTZ, sat="sat", removed=((3, 2), ""), see=_SEE + "mad"),
+    # ptxas accepts mad.f32 without rounding through PTX 3.1, and on targets before sm_20 in every version.
+    form("mad{.ftz}{.sat}.f32           d, a, b, c", ftz=FTZ, sat="sat", removed=((3, 2), "sm_20"), see=_SEE + "mad"),
     form("mad.f64                       d, a, b, c", removed=_UNMARKED, see=_SEE + "mad"),
     form("mad.rnd{.ftz}{.sat}.f32       d, a, b, c", rnd=RND, ftz="ftz", sat="sat", since=_20, see=_SEE + "mad"),
     form("mad.rnd.f64                   d, a, b, c", rnd=RND, sm="sm_13", see=_SEE + "mad"),
@@ -54,17 +56,17 @@ FORMS = (
     form("div.full{.ftz}.f32            d, a, b", ftz="ftz", ptx=(1, 4), see=_SEE + "div"),
     form("div.rnd{.ftz}.f32             d, a, b", rnd=RND, ftz="ftz", since=_20, see=_SEE + "div"),
     form("div.rnd.f64                   d, a, b", rnd=_DIRECTED, sm="sm_13", see=_SEE + "div"),
-    form("abs{.ftz}.f32                 d, a", ftz=_FTZ, see=_SEE + "abs"),
+    form("abs{.ftz}.f32                 d, a", ftz=FTZ, see=_SEE + "abs"),
     form("abs.f64                       d, a", sm="sm_13", see=_SEE + "abs"),
-    form("neg{.ftz}.f32                 d, a", ftz=_FTZ, see=_SEE + "neg"),
+    form("neg{.ftz}.f32                 d, a", ftz=FTZ, see=_SEE + "neg"),
     form("neg.f64                       d, a", sm="sm_13", see=_SEE + "neg"),
-    form("min{.ftz}.f32                 d, a, b", ftz=_FTZ, see=_SEE + "min"),
+    form("min{.ftz}.f32                 d, a, b", ftz=FTZ, see=_SEE + "min"),
     form("min{.ftz}.NaN.f32             d, a, b", ftz="ftz", since="7.0,sm_80", see=_SEE + "min"),
     form("min{.ftz}{.NaN}.xorsign.abs.f32 d, a, b", ftz="ftz", NaN="NaN", since="7.2,sm_86", see=_SEE + "min"),
     form("min{.ftz}{.NaN}{.abs}.f32     d, a, b, c",
          ftz="ftz", NaN="NaN", abs="abs", since="8.8,sm_100", see=_SEE + "min"),
     form("min.f64                       d, a, b", sm="sm_13", see=_SEE + "min"),
-    form("max{.ftz}.f32                 d, a, b", ftz=_FTZ, see=_SEE + "max"),
+    form("max{.ftz}.f32                 d, a, b", ftz=FTZ, see=_SEE + "max"),
     form("max{.ftz}.NaN.f32             d, a, b", ftz="ftz", since="7.0,sm_80", see=_SEE + "max"),
     form("max{.ftz}{.NaN}.xorsign.abs.f32 d, a, b", ftz="ftz", NaN="NaN", since="7.2,sm_86", see=_SEE + "max"),
     form("max{.ftz}{.NaN}{.abs}.f32     d, a, b, c",

@@ -38,7 +38,7 @@ _LDU = "data-movement-and-conversion-instructions-ldu"
 
 _LD_SPACE = "const local param param::entry@8.3 param::func@8.3 " + SHARED
 _VOLATILE_SPACE = "local@9.1 " + SHARED
-_LD_COP = "ca cg cs lu cv"
+_LD_COP = "ca@2.0,sm_20 cg@2.0,sm_20 cs@2.0,sm_20 lu@2.0,sm_20 cv@2.0,sm_20"
 _NC_COP = "ca cg cs"
 
 _WEAK_LOADS = (

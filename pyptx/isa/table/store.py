@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyptx.isa.choices import EVICT_L1 as L1
 from pyptx.isa.choices import EVICT_L2 as L2
-from pyptx.isa.choices import HINT, MEM, MEM_128, MEM_VEC, MEM_VEC_256, SCOPE, SCOPE_128, SHARED, WEAK
+from pyptx.isa.choices import HINT, MEM, MEM_128, MEM_VEC, MEM_VEC_256, SCOPE, SCOPE_128, SHARED, ST_COP, WEAK
 from pyptx.isa.notation import form
 
 MEANING = {
@@ -24,28 +24,27 @@ _BULK = "data-movement-and-conversion-instructions-st-bulk"
 
 _ST_SPACE = "local param param::func@8.3 " + SHARED
 _VOLATILE_SPACE = "local@9.1 " + SHARED
-_ST_COP = "wb cg cs wt"
 _ASYNC_SPACE = "shared::cluster shared::cta shared"
 """The manual has shared::cluster only; ptxas accepts an address of the CTA's own window too."""
 
 _STORES = (
-    form("st{.weak}{.ss}{.cop}.type  [a:w], b:.type+~", weak=WEAK, ss=_ST_SPACE, cop=_ST_COP, type=MEM_128, see=_ST),
+    form("st{.weak}{.ss}{.cop}.type  [a:w], b:.type+~", weak=WEAK, ss=_ST_SPACE, cop=ST_COP, type=MEM_128, see=_ST),
     form(
         "st{.weak}{.ss}{.cop}.vec_type  [a:w], b:.vec_type/1+*vec_type",
-        weak=WEAK, ss=_ST_SPACE, cop=_ST_COP, vec_type=MEM_VEC, see=_ST,
+        weak=WEAK, ss=_ST_SPACE, cop=ST_COP, vec_type=MEM_VEC, see=_ST,
     ),
     form(
         "st{.weak}{.global}{.cop}{.hint}.type  [a:w], b:.type+~{?hint, policy:.u64}",
-        weak=WEAK, cop=_ST_COP, hint=HINT, type=MEM_128, see=_ST,
+        weak=WEAK, cop=ST_COP, hint=HINT, type=MEM_128, see=_ST,
     ),
     form(
         "st{.weak}{.global}{.cop}{.hint}.vec_type  [a:w], b:.vec_type/1+*vec_type{?hint, policy:.u64}",
-        weak=WEAK, cop=_ST_COP, hint=HINT, vec_type=MEM_VEC, see=_ST,
+        weak=WEAK, cop=ST_COP, hint=HINT, vec_type=MEM_VEC, see=_ST,
     ),
     # In a vector of 256 bits, and only there, `_` leaves an element of memory as it is.
     form(
         "st{.weak}{.global}{.cop}{.evict2}{.hint}.vec_type  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:.u64}",
-        weak=WEAK, cop=_ST_COP, evict2=L2, hint=HINT, vec_type=MEM_VEC_256, see=_ST,
+        weak=WEAK, cop=ST_COP, evict2=L2, hint=HINT, vec_type=MEM_VEC_256, see=_ST,
     ),
     form(
         "st{.weak}{.global}.evict1{.hint}.type  [a:w], b:.type+~{?hint, policy:.u64}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pyptx.isa.choices import ST_COP
 from pyptx.isa.model import Form
 from pyptx.isa.notation import form
 
@@ -16,14 +17,16 @@ MEANING = {
     "suq": "Query an attribute of a surface.",
 }
 
-_CLAMP = "trap clamp zero"
+_CLAMP = "trap clamp@2.0 zero@2.0"
+"""The manual has .trap alone for targets before sm_20; ptxas accepts the others there too."""
+_LOAD_COP = "ca@2.0,sm_20 cg@2.0,sm_20 cs@2.0,sm_20 cv@2.0,sm_20"
 _COORDINATES = (
     ("1d", "c:.b32~"),
-    ("2d a1d", "c:.b32*2"),
-    ("3d a2d", "c:.b32*4"),
+    ("2d a1d@3.0,sm_20", "c:.b32*2"),
+    ("3d@3.0,sm_20 a2d@3.0,sm_20", "c:.b32*4"),
     # As PTX 1.x wrote them, with coordinates that are ignored.
     ("1d", "c:.b32*2"),
-    ("1d 2d a1d", "c:.b32*4"),
+    ("1d 2d a1d@3.0,sm_20", "c:.b32*4"),
 )
 _SULD, _SUST, _SURED = (f"surface-instructions-{name}" for name in ("suld", "sust", "sured"))
 _ONE_OR_TWO = "b8 b16 b32 b64"
@@ -41,36 +44,37 @@ def _accesses() -> Iterator[Form]:
         operand = f"[a:wvar.surfref, {coordinates}]"
         yield form(
             f"suld.b.geom{{.cop}}{{.vec}}.type.clamp  d:w_.type+~*vec, {address}",
-            geom=geom, cop="ca cg cs cv", vec="v2", type=_ONE_OR_TWO, clamp=_CLAMP, ptx=(1, 5), see=_SULD,
+            geom=geom, cop=_LOAD_COP, vec="v2", type=_ONE_OR_TWO, clamp=_CLAMP, ptx=(1, 5), see=_SULD,
         )  # fmt: skip
         yield form(
             f"suld.b.geom{{.cop}}.v4.type.clamp       d:w_.type+*4, {address}",
-            geom=geom, cop="ca cg cs cv", type=_FOUR, clamp=_CLAMP, ptx=(1, 5), see=_SULD,
+            geom=geom, cop=_LOAD_COP, type=_FOUR, clamp=_CLAMP, ptx=(1, 5), see=_SULD,
         )  # fmt: skip
         yield form(
             f"sust.b.geom{{.cop}}{{.vec}}.type.clamp  {operand}, b:.type+~*vec",
-            geom=geom, cop="wb cg cs wt", vec="v2", type=_ONE_OR_TWO, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
+            geom=geom, cop=ST_COP, vec="v2", type=_ONE_OR_TWO, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
         )  # fmt: skip
         yield form(
             f"sust.b.geom{{.cop}}.v4.type.clamp       {operand}, b:.type+*4",
-            geom=geom, cop="wb cg cs wt", type=_FOUR, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
+            geom=geom, cop=ST_COP, type=_FOUR, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
         )  # fmt: skip
         # ptxas also stores one value in every element of a vector.
         for vec, types in (("v2", _ONE_OR_TWO), ("v4", _FOUR)):
             yield form(
                 f"sust.b.geom{{.cop}}.{vec}.type.clamp  {operand}, b:.type+",
-                geom=geom, cop="wb cg cs wt", type=types, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
+                geom=geom, cop=ST_COP, type=types, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
             )  # fmt: skip
         # The manual has no arrays and no cache operators here; ptxas accepts both.
         yield form(
             f"sust.p.geom{{.cop}}{{.vec}}.b32.clamp   {operand}, b:.b32+~*vec",
-            geom=geom.replace("a1d", "a1d@4.1,sm_30").replace("a2d", "a2d@4.1,sm_30"), cop="wb cg cs wt", vec="v2 v4",
-            clamp=_CLAMP, ptx=(2, 0), sm="sm_20", see=_SUST,
+            geom=geom.replace("a1d@3.0,sm_20", "a1d@4.1,sm_30").replace("a2d@3.0,sm_20", "a2d@4.1,sm_30"), cop=ST_COP,
+            vec="v2 v4", clamp=_CLAMP, ptx=(2, 0), sm="sm_20", see=_SUST,
         )  # fmt: skip
 
 
 def _reductions() -> Iterator[Form]:
-    for geom, coordinates in (("1d", "c:.b32~"), ("2d", "c:.b32*2"), ("3d 1d 2d", "c:.b32*4"), ("1d", "c:.b32*2")):
+    # The manual has .3d since PTX 2.0; ptxas accepts it since 3.0.
+    for geom, coordinates in (("1d", "c:.b32~"), ("2d", "c:.b32*2"), ("3d@3.0 1d 2d", "c:.b32*4"), ("1d", "c:.b32*2")):
         for unit, choices in (("b", _RED_BYTES), ("p", _RED_TEXELS)):
             for op_type in choices.split():
                 type_name, _, since = op_type.partition("@")

@@ -28,9 +28,10 @@ _TLD4 = "texture-instructions-tld4"
 _TXQ = "texture-instructions-txq"
 
 _RESULT = "v4.u32 v4.s32 v4.f32 v4.f16@4.2,sm_53 v2.f16x2@4.2,sm_53"
-_TEXTURE = ("[a:var.texref, ", "[a:var.texref, b:var.samplerref, ")
-"""Unified mode, where the texture knows its sampler; and independent mode."""
+_TEXTURES = (("[a:var.texref, ", "1.0"), ("[a:var.texref, b:var.samplerref, ", "1.5"))
+"""Unified mode, where the texture knows its sampler; and independent mode; each with its first version."""
 _PREDICATE = "7.1,sm_60"
+_MIPMAPS = "3.1,sm_20"
 _EXTRAS = "4.3,sm_30"
 """Since when there are offsets and depth comparison."""
 
@@ -52,57 +53,61 @@ _GEOMETRIES = (
     _Geometry("1d", "s32", "c:.s32~", "*1", "{, e:.s32~}"),
     _Geometry("2d", "s32", "c:.s32*2", "*2", "{, e:.s32*2}"),
     _Geometry("3d", "s32", "c:.s32*4", "*4", "{, e:.s32*4}"),
-    _Geometry("a1d", "s32", "c:.b32*2", "*1", "{, e:.s32~}"),
-    _Geometry("a2d", "s32", "c:.b32*4", "*2", "{, e:.s32*2}"),
+    _Geometry("a1d@2.3", "s32", "c:.b32*2", "*1", "{, e:.s32~}"),
+    _Geometry("a2d@2.3", "s32", "c:.b32*4", "*2", "{, e:.s32*2}"),
     _Geometry("2dms@3.2,sm_30 a2dms@3.2,sm_30", "s32", "c:.b32*4", "", "{, e:.s32*2}"),
     _Geometry("1d", "f32", "c:.f32~", "*1", "{, e:.s32~}", _DEPTH),
     _Geometry("2d", "f32", "c:.f32*2", "*2", "{, e:.s32*2}", _DEPTH),
     _Geometry("3d", "f32", "c:.f32*4", "*4", "{, e:.s32*4}"),
-    _Geometry("a1d", "f32", "c:.b32*2", "*1", "{, e:.s32~}", _DEPTH),
-    _Geometry("a2d", "f32", "c:.b32*4", "*2", "{, e:.s32*2}", _DEPTH),
-    _Geometry("cube", "f32", "c:.f32*4", "*4", "", _DEPTH),
-    _Geometry("acube", "f32", "c:.b32*4", "*4", "", _DEPTH),
+    _Geometry("a1d@2.3", "f32", "c:.b32*2", "*1", "{, e:.s32~}", _DEPTH),
+    _Geometry("a2d@2.3", "f32", "c:.b32*4", "*2", "{, e:.s32*2}", _DEPTH),
+    _Geometry("cube@3.0", "f32", "c:.f32*4", "*4", "", _DEPTH),
+    _Geometry("acube@3.0,sm_20", "f32", "c:.b32*4", "*4", "", _DEPTH),
     # As PTX 1.x wrote them, with coordinates that are ignored.
     _Geometry("1d", "s32", "c:.s32*4", "*1", "{, e:.s32~}"),
     _Geometry("2d", "s32", "c:.s32*4", "*2", "{, e:.s32*2}"),
-    _Geometry("a1d", "s32", "c:.b32*4", "*1", "{, e:.s32~}"),
+    _Geometry("a1d@2.3", "s32", "c:.b32*4", "*1", "{, e:.s32~}"),
     _Geometry("1d", "f32", "c:.f32*4", "*1", "{, e:.s32~}", _DEPTH),
     _Geometry("2d", "f32", "c:.f32*4", "*2", "{, e:.s32*2}", _DEPTH),
-    _Geometry("a1d", "f32", "c:.b32*4", "*1", "{, e:.s32~}", _DEPTH),
+    _Geometry("a1d@2.3", "f32", "c:.b32*4", "*1", "{, e:.s32~}", _DEPTH),
 )
 
 
 def _lookups(mode: str, since: str, after: str, geometry: _Geometry) -> Iterator[Form]:
     """Yield the rows of one mode and geometry: plain, with offset and depth, with a residency predicate."""
     extras = geometry.offset + geometry.depth
-    for texture in _TEXTURE:
+    for texture, oldest in _TEXTURES:
         address = f"{texture}{geometry.coordinates}]{after}"
-        for result, extra, first in (("", "", since), ("", extras, _EXTRAS), ("|p:.pred", extras, _PREDICATE)):
+        for result, extra, first in (
+            ("", "", since or oldest),
+            ("", extras, _EXTRAS),
+            ("|p:.pred", extras, _PREDICATE),
+        ):
             yield form(
                 f"tex{mode}.geom.result.{geometry.ctype}  d:w_.result/1*result{result}, {address}{extra}",
-                base="base@3.1", geom=geometry.names, result=_RESULT, since=first, see=_TEX,
+                base="base@" + _MIPMAPS, geom=geometry.names, result=_RESULT, since=first, see=_TEX,
             )  # fmt: skip
 
 
 def _tex() -> Iterator[Form]:
     for geometry in _GEOMETRIES:
-        yield from _lookups("{.base}", "1.0", "", geometry)
+        yield from _lookups("{.base}", "", "", geometry)
         if not geometry.gradient:
             continue
-        yield from _lookups(".level", "3.1", f", lod:.{geometry.ctype}~", geometry)
+        yield from _lookups(".level", _MIPMAPS, f", lod:.{geometry.ctype}~", geometry)
         partials = f", dPdx:.f32{geometry.gradient}, dPdy:.f32{geometry.gradient}"
-        yield from _lookups(".grad", "4.3" if "cube" in geometry.names else "3.1", partials, geometry)
+        yield from _lookups(".grad", "4.3,sm_20" if "cube" in geometry.names else _MIPMAPS, partials, geometry)
 
 
 def _tld4() -> Iterator[Form]:
     for geom, coordinates, offset, first in (
-        ("2d", "c:.f32*2", "{, e:.s32*2}", "2.2"),
-        ("2d", "c:.f32*4", "{, e:.s32*2}", "2.2"),
+        ("2d", "c:.f32*2", "{, e:.s32*2}", "2.2,sm_20"),
+        ("2d", "c:.f32*4", "{, e:.s32*2}", "2.2,sm_20"),
         ("a2d", "c:.b32*4", "{, e:.s32*2}", _EXTRAS),
         ("cube", "c:.f32*4", "", _EXTRAS),
         ("acube", "c:.b32*4", "", _EXTRAS),
     ):
-        for texture in _TEXTURE:
+        for texture, _ in _TEXTURES:
             address = f"{texture}{coordinates}]"
             for result, extra, since in (
                 ("", "", first),
@@ -121,7 +126,8 @@ FORMS = (
     form(
         "txq.query.b32  d, [a:var.texref]",
         query="width height depth channel_data_type@2.1 channel_order@2.1 normalized_coords array_size@4.1 "
-        "num_mipmap_levels@4.1 num_samples@4.1,sm_30 memory_layout@4.2 filter_mode addr_mode_0 addr_mode_1 addr_mode_2",
+        "num_mipmap_levels@4.1,sm_20 num_samples@4.1,sm_30 memory_layout@4.2 filter_mode "
+        "addr_mode_0 addr_mode_1 addr_mode_2",
         ptx=(1, 5), see=_TXQ,
     ),
     form(

@@ -138,7 +138,7 @@ def _check_expression(formal: Operand, actual: Actual, scope: Scope) -> Complain
                 )  # fmt: skip
     return (
         None
-        if formal.kind in (Kind.MOVABLE, Kind.VALUE) or _sums_register(formal, actual, scope)
+        if (formal.kind in (Kind.MOVABLE, Kind.VALUE) and formal.access == "r") or _sums_register(formal, actual, scope)
         else complain_kind(formal, f"`{text_of(actual)}`", "an expression")
     )
 

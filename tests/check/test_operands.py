@@ -30,6 +30,7 @@ WRONG = [
     ("add.s32 %r0, %tid.x, 1;", "PTX0202"),
     ("add.s32 %r0, {%r1}, 1;", "PTX0202"),
     ("add.u64 %rd0, g, 1;", "PTX0202"),
+    ("add.u64 g+4, %rd0, 1;", "PTX0202"),
     ("mov.f32 %f0, g+4;", "PTX0203"),
     ("add.f32 %f0, %f1, g+4;", "PTX0203"),
     ("setp.eq.s32 %r0, %r1, %r2;", "PTX0203"),

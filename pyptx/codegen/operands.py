@@ -145,14 +145,14 @@ class Operands:
             first = isinstance(coordinates[0], List | Tuple)
             return Call(ADDR, (base, *(offset or (() if first else (NONE,))), *coordinates))
         if isinstance(item, IndexedOperand):
-            return Call(_OP["index"], (self.build_name(item.name, scope), parts[0]))
+            return Call(_OP["index"], (self.build_name(item.name, scope), *parts))
         if isinstance(item, NegatedOperand):
-            negatable = scope.is_predicate(parts[0])
-            return Unary("~", parts[0]) if negatable else Call(_OP["negated"], tuple(parts))
+            (part,) = parts
+            return Unary("~", part) if scope.is_predicate(part) else Call(_OP["negated"], (part,))
         if isinstance(item, CastOperand):
-            return Call(_OP["cast"], (self.build_type(item.type), parts[0]))
+            return Call(_OP["cast"], (self.build_type(item.type), *parts))
         if isinstance(item, MaskOperand):
-            return Call(_OP["mask"], (self.build_number(item.mask), parts[0]))
+            return Call(_OP["mask"], (self.build_number(item.mask), *parts))
         return self.build_expression(item, scope)
 
 

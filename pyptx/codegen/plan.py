@@ -225,14 +225,13 @@ class Repeat(Step):
 
 
 class Define(Step):
-    """`def name():` with decorators and a docstring."""
+    """`def name():` with decorators."""
 
     name: str
     body: tuple[Step, ...]
     decorators: tuple[Expr, ...] = ()
     opens: tuple[Emitted, ...] = ()
     closes: tuple[Emitted, ...] = ()
-    doc: str | None = None
 
 
 class Note(Step):
@@ -296,10 +295,7 @@ def format_path(expr: Expr) -> str:
 
 
 def build_literal(value: Any) -> Expr:  # noqa: ANN401 - any value that Python writes as a display
-    """Return a value as an expression: strings, numbers, None, lists, tuples and dicts of these; expressions are
-    kept."""
-    if isinstance(value, Expr):
-        return value
+    """Return a value as an expression: strings, numbers, None, lists, tuples and dicts of these."""
     if isinstance(value, dict):
         pairs = cast("dict[Any, Any]", value).items()
         return Dict(tuple([(build_literal(key), build_literal(item)) for key, item in pairs]))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
@@ -91,8 +90,6 @@ def _format_literal(expr: Literal) -> str:
         return _quote(value)
     if value is not None and type(value) not in (int, float, bool):
         raise TypeError(f"{value!r} is not a literal")
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"float({str(value)!r})"
     return hex(value) if expr.hex and isinstance(value, int) else repr(value)
 
 
@@ -373,8 +370,6 @@ def _write_head(head: str, comment: str | None, indent: str, out: list[str]) -> 
 def _write_def(step: Define, indent: str, out: list[str]) -> None:
     out += [f"{_fit('@', decorator, '', indent)}\n" for decorator in step.decorators]
     out.append(f"{indent}def {_check_name(step.name)}() -> None:\n")
-    if step.doc is not None:
-        out.append(f"{indent}{_INDENT}{_format_docstring(step.doc)}\n")
 
 
 def _format_docstring(text: str) -> str:

@@ -20,7 +20,6 @@ from pyptx.ir.directives import (
     FileDirective,
     LocDirective,
     PragmaDirective,
-    SectionData,
     SectionLabel,
     Target,
 )
@@ -211,10 +210,7 @@ class Statements:
         return self._build_call("label", inside, [Literal(node.name)])
 
     def build_directive(self, node: Statement, inside: bool) -> Expr:
-        """Return `ptx.directive(…)`, or a line of a section."""
-        if isinstance(node, SectionData):
-            values = [self._build_section_value(value) for value in node.values]
-            return self._build_call("data", inside, [self.operands.build_type(node.type), *values])
+        """Return `ptx.directive(…)`."""
         make = _DIRECTIVES.get(type(node))
         if make is None:
             raise ValueError(f"{node!r} cannot be written in Python")

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from pyptx.check.checker import choose_architecture, collect_bodies
 from pyptx.codegen.analysis.demangle import demangle as readable_name
+from pyptx.codegen.expressions import list_parts
 from pyptx.codegen.frame import make_sort_key
 from pyptx.codegen.names import Names, make_identifier
 from pyptx.codegen.passes.cite_lines import list_files
 from pyptx.codegen.passes.drop_unused import drop_unused
-from pyptx.codegen.passes.fold_expressions import iterate_parts, list_inner
+from pyptx.codegen.passes.fold_expressions import iterate_parts
 from pyptx.codegen.passes.shorten_symbols import shorten_symbols
 from pyptx.codegen.plan import (
     Block,
@@ -106,8 +107,6 @@ def _is_spacing(step: Step) -> bool:
 
 
 def _drop_spacing(step: Step) -> Step:
-    if isinstance(step, Block):
-        return step.replace(body=tuple([_drop_spacing(inside) for inside in step.body if not _is_spacing(inside)]))
     if isinstance(step, Line) and isinstance(step.value, Call) and step.target == Name("module"):
         keywords = tuple([(name, value) for name, value in step.value.keywords if name not in _SPACING])
         return step.replace(value=Call(step.value.function, step.value.arguments, keywords))
@@ -140,7 +139,7 @@ def _find_used(steps: Sequence[Step]) -> set[str]:
             names.add(expr.id)
         elif id(expr) not in visits:
             visits.add(id(expr))
-            stack += list_inner(expr)
+            stack += list_parts(expr)
     return names
 
 

@@ -13,7 +13,6 @@ from pyptx.codegen.analysis.bench import Bench
 from pyptx.codegen.analysis.usage import Register, Usage, analyze_usage
 from pyptx.codegen.names import Names
 from pyptx.codegen.plan import Expr, Item, Line, Literal, Name
-from pyptx.ir.nodes import Instruction
 from pyptx.types import PtxType
 
 
@@ -117,10 +116,6 @@ class Draft:
     def by_identifier(self) -> dict[str, Register]:
         """The registers of variables that hold a single register."""
         return {v.identifier: key for key, v in self.variables.items() if isinstance(v.expr, Name)}
-
-    def get_line(self, instruction: Instruction) -> Line | None:
-        """Return the line that emits an instruction."""
-        return self.lines.get(id(instruction))
 
 
 def create_draft(body: Body, bench: Bench, outer: Names, waits: dict[Expr, Name]) -> Draft:

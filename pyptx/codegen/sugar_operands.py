@@ -6,11 +6,12 @@ from __future__ import annotations
 import keyword
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from pyptx.check.symbols import Scope
-from pyptx.codegen.plan import Attribute, Call, Expr, Item, List, Literal, Name, Slice, Tuple, Unary, build_path, call
+from pyptx.codegen.plan import Attribute, Call, Expr, Item, List, Literal, Slice, Tuple, Unary, build_path, call
 from pyptx.codegen.sugar_draft import Draft, Variable
 from pyptx.ir.operands import (
     AddressOperand,
@@ -175,14 +176,14 @@ def number(text: str) -> Expr:
 def shorten_float(value: float) -> float:
     """Return the number with the fewest digits that has the same single-precision value."""
     bits = struct.pack(">f", value)
-    for digits in range(1, 10):
+    digits = 1
+    while True:
         candidate = float(f"{value:.{digits}g}")
-        try:
+        # Rounded to few digits, the largest numbers overflow.
+        with suppress(OverflowError):
             if struct.pack(">f", candidate) == bits:
                 return candidate
-        except OverflowError:
-            continue
-    return value
+        digits += 1
 
 
 def view_as(expr: Expr, dtype: PtxType) -> Expr:
@@ -213,9 +214,4 @@ def spell_word(modifier: str) -> str | None:
     return name if name.isidentifier() and name.isascii() and ":" not in name and not name.endswith("__") else None
 
 
-def name_type(dtype: PtxType) -> Expr:
-    """Return the name of a type."""
-    return Name(dtype.name)
-
-
-__all__ = ["NONE", "Call", "Operands", "chain", "number", "shorten_float", "name_type", "view_as", "spell_word"]
+__all__ = ["NONE", "Call", "Operands", "chain", "number", "shorten_float", "view_as", "spell_word"]

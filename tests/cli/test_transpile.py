@@ -199,6 +199,12 @@ def test_the_module_as_a_program(folder: Path) -> None:
     result = run("-m", "pyptx.codegen", "-", stdin=SCALE.replace("[%rd2], %f3;", "[%rd2] %f3;"))
     assert (result.returncode, result.stdout) == (1, "")
     assert "<stdin>:21:" in result.stderr
+    output = folder / "written.py"
+    result = run("-m", "pyptx.codegen", str(folder / "scale.ptx"), "--name", "scale", "-o", str(output))
+    assert (result.returncode, result.stdout, output.read_text()) == (0, "", (folder / "scale.py").read_text())
+    (folder / "latin.ptx").write_bytes(SCALE.encode() + b"// \xe9")
+    result = run("-m", "pyptx.codegen", "latin.ptx", cwd=folder)
+    assert (result.returncode, result.stderr) == (1, f"latin.ptx: byte {len(SCALE) + 3} is not UTF-8 text\n")
     assert run("-m", "pyptx.codegen").returncode == 2
     assert run("-m", "pyptx.codegen", "missing.ptx").returncode == 2
     assert run("-m", "pyptx.codegen", str(folder / "scale.ptx"), "-o", str(folder / "no" / "x.py")).returncode == 2

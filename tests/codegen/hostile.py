@@ -112,6 +112,22 @@ def _shapes() -> Iterator[tuple[str, str]]:
     yield "deep parentheses", kernel("mov.u32 %r1, " + "(" * 5000 + "1" + ")" * 5000 + ";\n")
     yield "long sums", kernel("mov.u32 %r1, " + "1+" * 3000 + "1;\n")
     yield "deep initializers", HEADER + ".global .u32 a[1] = {" + "{" * 500 + "1" + "}" * 500 + "};\n"
+    flag, labels = ".reg .pred p;\n", [f"L{i}" for i in range(30)]
+    ends = "".join(f"{label}:\n" for label in reversed(labels))
+    yield "deep conditions", kernel(flag + "".join(f"@p bra {label};\n" for label in labels) + "ret;\n" + ends)
+    tails = "".join(f"@p bra {label};\n" for label in reversed(labels))
+    yield "deep loops", kernel(flag + "".join(f"{label}:\n" for label in labels) + "ret;\n" + tails)
+    yield (
+        "jump tables",
+        kernel(
+            f"{flag}t: .branchtargets A, B, C<2>;\nA:\n@p bra B;\nbrx.idx %r1, t;\nB:\n@p bra A;\nC0:\nC1:\n"
+            "@p bra E;\n{\nu: .branchtargets D, F<2>;\nbrx.idx %r1, u;\n}\nD:\n@p bra F0;\nF0:\nE:\nret;\nF1:\n"
+        ),
+    )
+    yield (
+        "branches out of blocks",
+        kernel(f"{flag}@p bra B;\n{{\n{{\n@p bra A;\n}}\nbra C;\n}}\nA:\nret;\nB:\n@p bra C;\nret;\nC:\n@p bra C;\n"),
+    )
     yield "huge range", kernel(".reg .b32 %r<100000000>;\nmov.b32 %r99999999, %r100000000;\n")
     yield "wide vector", kernel("foo.bar {" + ", ".join(f"%f{i}" for i in range(3000)) + "}, %rd1;\n")
     yield "ranges that meet", kernel(".reg .b32 %r1<3>, %r<30>;\nadd.s32 %r10, %r11, %r12;\nadd.s32 %r05, %r, %r00;\n")
@@ -204,7 +220,7 @@ def _declarations() -> Iterator[tuple[str, str]]:
         + (
             '.file 1 "a\'b\nc.cu", 0x5, 6\n.section .debug_info { \n L: .b8 1, 2, -3\n .b64 L\n.b32 L-M\n'
             " .b32 .debug_str+16\n}\n@@DWARF .byte 1, 2\n@@DWARF .section .debug_info\n@@DWARF x:\n"
-            '@@DWARF .string "a"\n'
+            '@@DWARF .string "a"\n@@DWARF .4byte L-M, L+4, N\n'
         ),
     )
     yield (

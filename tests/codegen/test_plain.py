@@ -17,7 +17,7 @@ from pyptx.emitter import emit
 from pyptx.ir import Module, strip_layout, visit
 from pyptx.parser import parse, tokenize
 from tests.codegen.transcripts import kernel, module_of, problem
-from tests.messages import raises
+from tests.messages import assert_message, raises
 from tools.audit_transpile import modules
 
 _CORPUS = Path(__file__).parents[1] / "corpus"
@@ -156,6 +156,19 @@ def test_the_contract_notices_a_statement_that_is_lost_repeated_or_moved(change:
     else:
         new = tuple([two if s is first else first if s is two else s for s in body])
     assert find_broken_promise(_with(plan, body, new), module) is not None
+
+
+def test_the_contract_names_the_first_difference() -> None:
+    module = parse(_EDITED)
+    plan = _plan(module)
+    function = next(step for step in plan.body if isinstance(step, Define))
+    differences = {
+        "no end": find_broken_promise((function.replace(closes=()),), module),
+        "no last statement": find_broken_promise((function.replace(body=function.body[:-1]),), module),
+        "all": find_broken_promise(plan, ()),
+    }
+    for name, difference in differences.items():
+        assert_message("promises", name, difference or "none")
 
 
 def test_flatten_and_stream_agree_on_every_body() -> None:

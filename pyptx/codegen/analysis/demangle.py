@@ -80,7 +80,7 @@ class _Reader:
 
     def parse_nested(self) -> str:
         last = ""
-        while self.peek() in _QUALIFIERS and not self.peek().isdigit():
+        while self.peek() in _QUALIFIERS:
             self.at += 1
         while not self.take("E"):
             if self.peek() == "I":

@@ -23,11 +23,6 @@ class Wait:
     """The block, without its `.loc`."""
     emits: tuple[Emitted, ...]
 
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """The operands of the wait: the barrier, the phase, and optionally the suspend time."""
-        return self.test.operands[1:]
-
 
 def match_wait(block: Block) -> Wait | None:
     """Return the wait loop that a block consists of, or None."""

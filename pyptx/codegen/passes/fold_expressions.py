@@ -9,23 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from pyptx.codegen.expressions import list_parts, replace_parts
 from pyptx.codegen.plan import (
-    Attribute,
-    Binary,
     Block,
     Call,
-    Comprehension,
     Expr,
-    Item,
     Lambda,
     Line,
-    List,
     Name,
     Repeat,
-    Slice,
     Step,
     Tuple,
-    Unary,
 )
 from pyptx.codegen.printer import format_expression
 from pyptx.ir.nodes import RegDecl
@@ -125,69 +119,16 @@ class _Folding:
 def iterate_parts(value: Expr) -> Iterator[Expr]:
     """Yield the parts of an expression in Python's evaluation order; a part follows its own parts, except for one
     evaluated at once."""
-    inside = list_inner(value)
-    for part in inside:
+    for part in list_parts(value):
         yield from iterate_parts(part)
     yield value
-
-
-def list_inner(value: Expr) -> tuple[Expr, ...]:
-    """Return the direct parts of an expression, in Python's evaluation order."""
-    if isinstance(value, Binary):
-        return value.left, value.right
-    if isinstance(value, Unary):
-        return (value.operand,)
-    if isinstance(value, Attribute):
-        return (value.value,)
-    if isinstance(value, Item):
-        return value.value, value.index
-    if isinstance(value, Call):
-        return (value.function, *value.arguments, *(v for _, v in value.keywords))
-    if isinstance(value, List | Tuple):
-        return value.elements
-    if isinstance(value, Comprehension):
-        return value.values, value.target, value.body
-    if isinstance(value, Lambda):
-        return (value.body,)
-    if isinstance(value, Slice):
-        return tuple([end for end in (value.start, value.stop, value.step) if end is not None])
-    return ()
 
 
 def replace_name(value: Expr, name: str, by: Expr) -> Expr:
     """Return an expression with a variable replaced; unaffected parts remain the same objects."""
     if isinstance(value, Name):
         return by if value.id == name else value
-    if isinstance(value, Binary):
-        left, right = replace_name(value.left, name, by), replace_name(value.right, name, by)
-        unchanged = left is value.left and right is value.right
-        return value if unchanged else Binary(value.operator, left, right)
-    if isinstance(value, Unary):
-        operand = replace_name(value.operand, name, by)
-        return value if operand is value.operand else Unary(value.operator, operand)
-    if isinstance(value, Attribute):
-        operand = replace_name(value.value, name, by)
-        return value if operand is value.value else Attribute(operand, value.name)
-    if isinstance(value, Item):
-        operand, index = replace_name(value.value, name, by), replace_name(value.index, name, by)
-        return value if operand is value.value and index is value.index else Item(operand, index)
-    if isinstance(value, Call):
-        arguments = tuple([replace_name(argument, name, by) for argument in value.arguments])
-        keywords = tuple([(key, replace_name(v, name, by)) for key, v in value.keywords])
-        function = replace_name(value.function, name, by)
-        unchanged = function is value.function and all(map(_is_same, arguments, value.arguments))
-        unchanged = unchanged and all(
-            mine[1] is theirs[1] for mine, theirs in zip(keywords, value.keywords, strict=True)
-        )
-        return value if unchanged else Call(function, arguments, keywords)
-    if isinstance(value, List | Tuple):
-        elements = tuple([replace_name(element, name, by) for element in value.elements])
-        return value if all(map(_is_same, elements, value.elements)) else type(value)(elements)
-    return value
-
-
-def _is_same(mine: Expr, theirs: Expr) -> bool:
-    return mine is theirs
+    return replace_parts(value, lambda part: replace_name(part, name, by))
 
 
 def _find_targets(steps: Sequence[Step]) -> Iterator[Expr]:

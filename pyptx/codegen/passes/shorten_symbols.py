@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pyptx.codegen.analysis.demangle import demangle
+from pyptx.codegen.expressions import replace_parts
 from pyptx.codegen.names import Names, make_identifier
-from pyptx.codegen.passes.repeats import list_parts, rebuild
-from pyptx.codegen.plan import Binary, Block, Define, Expr, Line, Literal, Main, Name, Repeat, Step
+from pyptx.codegen.plan import Binary, Block, Define, Expr, Line, Literal, Name, Repeat, Step
 
 LONGEST = 40
 """Maximum length of an unmangled symbol that is used directly."""
@@ -53,8 +53,6 @@ def _shorten(steps: Sequence[Step], replacements: dict[str, Expr]) -> Iterator[S
         elif isinstance(step, Define):
             decorators = tuple([_replace(decorator, replacements) for decorator in step.decorators])
             yield step.replace(decorators=decorators, body=tuple(_shorten(step.body, replacements)))
-        elif isinstance(step, Main):
-            yield step
         else:
             yield step
 
@@ -62,6 +60,4 @@ def _shorten(steps: Sequence[Step], replacements: dict[str, Expr]) -> Iterator[S
 def _replace(value: Expr, replacements: dict[str, Expr]) -> Expr:
     if isinstance(value, Literal):
         return replacements.get(value.value, value) if isinstance(value.value, str) else value
-    parts = list_parts(value)
-    result = [_replace(part, replacements) for part in parts]
-    return value if all(mine is theirs for mine, theirs in zip(result, parts, strict=True)) else rebuild(value, result)
+    return replace_parts(value, lambda part: _replace(part, replacements))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyptx.codegen.passes.repeats import list_parts, rebuild
+from pyptx.codegen.expressions import replace_parts
 from pyptx.codegen.plan import Binary, Block, Call, Expr, Line, Literal, Repeat, Step, format_path
 
 _LARGE = 1 << 20
@@ -45,10 +45,4 @@ def show(value: Expr, pattern: bool) -> Expr:
     bits = (isinstance(value, Binary) and value.operator in _BITS) or (
         isinstance(value, Call) and format_path(value.function) in _PATTERNS
     )
-    parts = list_parts(value)
-    new_parts = [show(part, bits) for part in parts]
-    return (
-        value
-        if all(mine is theirs for mine, theirs in zip(new_parts, parts, strict=True))
-        else rebuild(value, new_parts)
-    )
+    return replace_parts(value, lambda part: show(part, bits))

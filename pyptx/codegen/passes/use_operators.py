@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pyptx.check.body import Step
 from pyptx.codegen.plan import Attribute, Binary, Expr, Literal, Unary, build_path, call
-from pyptx.codegen.sugar_operands import Operands, name_type, number, view_as
+from pyptx.codegen.sugar_operands import Operands, number, view_as
 from pyptx.dsl.arithmetic import to_unsigned
 from pyptx.dsl.registers import Reg
 from pyptx.ir.operands import ImmediateOperand
@@ -120,4 +120,4 @@ def _build_mads(
     yield call(_MAD, first, *[part for part in factors if part is not None], mode=mode)
 
 
-__all__ = ["fits", "number", "spell_with_operators", "name_type"]
+__all__ = ["fits", "number", "spell_with_operators"]

@@ -224,7 +224,8 @@ class Clocks(ClockRows):
     def record_copy_wait(self, threads: Ints) -> None:
         """Record that threads waited for their own `cp.async` operations."""
         self.copied_own[threads, 0] = self.now
-        self.dirty[self.row_of[threads]] = True
+        rows = self.row_of[threads]  # This may add rows, which moves the other tables.
+        self.dirty[rows] = True
 
     def release(self, threads: Ints) -> Stamp:
         """Return the stamp of a release by these threads, and advance time."""

@@ -248,3 +248,16 @@ def test_each_lane_that_read_a_place_fences_before_a_copy_overwrites_it(fencing:
     engine.barriers.warp_sync(warp, place(5), 0xFFFFFFFF)
     engine.copies.bulk_load(0, place(6), None, [(Bytes.run(Space.SHARED, 0, 64), 512)])
     assert ctas.found() == ([("PTX0923", 6, 4, count)] if count else [])
+
+
+def test_threads_that_learn_at_a_wait_for_their_own_copies() -> None:
+    """Lane 3 acquires a release late: its row is made by the wait."""
+    engine = Hazards()
+    engine.state.add_buffer(DATA, 4096, "data")
+    grid = engine.launch(place(1), 32, slots=1, shared_bytes=64)
+    engine.start(grid, [0], [0])
+    warp = Group(grid.list_threads(0))
+    for line, make, lane, sem in ((2, store, 0, Sem.RELEASE), (3, load, 3, Sem.ACQUIRE)):
+        engine.access(make(place(line), Space.GLOBAL, 4, sem, Scope.GPU), warp[[lane]], np.array([DATA]))
+    engine.copies.wait_cp(warp)
+    assert not len(engine.findings)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Space
+from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Space, load, store
 from pyptx.sim.hazards.state import Grid
 
 
@@ -87,3 +87,20 @@ def test_a_cta_that_ends_reports_bytes_that_never_came() -> None:
     found = [(finding.rule.code, finding.what, str(finding.place), str(finding.other)) for finding in engine.findings]
     words = "phase 0 of shared 0x0 of CTA 0 still expects 128 bytes"
     assert found == [("PTX0955", words, "`line 5` at <ptx>:5:1", "`line 2` at <ptx>:2:1")]
+
+
+def test_the_exit_of_the_last_thread_completes_a_cluster_barrier() -> None:
+    engine = Hazards()
+    engine.state.add_buffer(1 << 20, 64, "data")
+    grid = engine.launch(place(1), 64, slots=2, cluster=2, shared_bytes=64)
+    engine.start(grid, [0, 1], [0, 1])
+    first, second = (Group(grid.list_threads(slot)) for slot in (0, 1))
+    engine.access(store(place(2), Space.GLOBAL, 4), first[[0]], np.array([1 << 20]))
+    engine.barriers.cluster_arrive(first[list(range(63))], place(3))
+    engine.barriers.cluster_arrive(second, place(3))
+    assert not engine.barriers.cluster_may_pass(second.first)
+    engine.exit(first[[63]], place(4))
+    assert engine.barriers.cluster_may_pass(second.first)
+    engine.barriers.cluster_wait(second, place(5))
+    engine.access(load(place(6), Space.GLOBAL, 4), second[[0]], np.array([1 << 20]))
+    assert not len(engine.findings)

@@ -74,14 +74,14 @@ class Barrier:
 class Execution:
     """One grid, run by the engine and by the model."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, model: Model | None = None) -> None:
         self.choice = choice = random.Random(seed)
         self.is_small, self.copies = choice.random() < 0.5, choice.random() < 0.4
         self.stores: dict[int, list[tuple[list[int], list[int]]]] = {}
         self.cluster = choice.choice([1, 1, 2])
         self.ctas = choice.choice([1, 2, 2, 3, 4]) if self.cluster == 1 else choice.choice([2, 4])
         self.width = choice.choice([32, 64] if self.is_small else [32, 64, 64, 96, 40, 160 if self.ctas < 3 else 96])
-        self.engine, self.model = Hazards(), Model()
+        self.engine, self.model = Hazards(), model or Model()
         for part in range(2):
             half = GLOBAL_BYTES // 2
             self.engine.state.add_buffer(GLOBAL + part * half, half, f"buffer {part}")

@@ -61,10 +61,16 @@ def describe_run(module: Module, entry: manifest.Entry, name: str, max_steps: in
         )  # fmt: skip
     except PtxError as error:
         return str(error)
-    assert result.timeline is not None
-    findings = sorted("\n".join([str(d), *d.notes]) for d in (finding.diagnostic() for finding in result.hazards))
-    events = json.dumps(result.timeline.perfetto()["traceEvents"])
-    return "\n".join([*findings, str(result.stats.statistics), str(result.timeline), events])
+    statistics, timeline = result.stats.statistics, result.timeline
+    assert statistics is not None
+    assert timeline is not None
+    findings = sorted(
+        "\n".join([str(item), *item.notes, json.dumps(finding.as_json())])
+        for finding in result.hazards
+        for item in [finding.diagnostic()]
+    )
+    data = json.dumps([statistics.as_json(), timeline.perfetto()])
+    return "\n".join([*findings, str(statistics), str(timeline), data])
 
 
 @pytest.mark.parametrize("case", CASES[::SAMPLE], ids=name_of)

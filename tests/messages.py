@@ -24,6 +24,7 @@ Error = TypeVar("Error", bound=PtxError)
 FOLDER = Path(__file__).parent / "messages"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
 """Of an object in its `repr`."""
+_MEMORY = re.compile(r"this machine has \d+ GiB")
 _PLACE = re.compile(rf"{re.escape(str(FOLDER.parents[1]))}/(\S+):\d+")
 _HEAD = re.compile(r"^==== (.*)\n", re.MULTILINE)
 
@@ -76,6 +77,7 @@ def _describe(finding: Diagnostic, source: str | None) -> str:
         *(f"more: {detail}" for detail in finding.details),
     ]
     text = _PLACE.sub(r"\1:…", _ADDRESS.sub(" at 0x…>", "\n".join(map(str, lines))))
+    text = _MEMORY.sub("this machine has … GiB", text)
     return re.sub(r"\n\s*\n", "\n", "\n".join(line.rstrip() for line in text.splitlines()))
 
 

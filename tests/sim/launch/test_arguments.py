@@ -13,7 +13,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
-from pyptx.sim.launch import overlaps
+from pyptx.sim.launch import overlaps, room
 from pyptx.sim.state.unstarted import PendingClusters
 from pyptx.tensormap import ElementType, TensorMap, encode
 from tests.messages import raises
@@ -160,7 +160,8 @@ def test_clusters_start_in_order_or_in_batches_from_the_end(by: int) -> None:
         assert starts == ([first for part in reversed(parts) for first in part] if by else firsts)
 
 
-def test_the_largest_grid_starts_at_once_and_one_that_is_resident_is_refused() -> None:
+def test_the_largest_grid_starts_at_once_and_one_that_is_resident_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "find_machine_memory", lambda: 32 << 30)
     largest = (2**31 - 1, 65535, 65535)
     machine = sim.Machine(parse(NUMBER), args=[OUT, 1], grid=largest, schedule="adversarial", seed=1)
     assert machine.registers(cta=largest[0] * largest[1] * largest[2] - 1)

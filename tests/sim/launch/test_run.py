@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,28 @@ def test_ctas_have_one_name_everywhere(code: str, body: str, grid: int | tuple[i
         else:
             assert check == "none"
             assert code in ("PTX0901", "PTX0960")
+
+
+def test_a_resident_grid_needs_memory_for_registers_and_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(tile: int, shared: int, threads: int) -> int:
+        module = parse(kernel("mov.u32 %r0, tile; st.global.u32 [%o], %t;", module=f".shared .b8 tile[{tile}];"))
+        out = np.zeros(threads, np.int32)
+
+        def fits(memory: int) -> bool:
+            monkeypatch.setattr(room, "find_machine_memory", lambda: memory)
+            try:
+                sim.run(module, grid=8, block=threads, args=(out,), shared=shared, cooperative=True)
+            except PtxError:
+                return False
+            return True
+
+        return bisect_left(range(1 << 17), True, key=fits)
+
+    registers = 8 * 32 * (4 + 4 + 8 + 1)
+    assert measure(64, 0, 32) == registers + 8 * 64
+    assert measure(64, 0, 64) == 2 * registers + 8 * 64
+    assert measure(64, 2048, 32) == registers + 8 * (64 + 2048)
+    assert measure(4096, 0, 32) == registers + 8 * 4096
 
 
 def test_the_memory_of_a_container_is_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,6 +173,8 @@ ret;
          " mbarrier.arrive.shared::cta.b64 _, [bar];", "mbarrier operation on an object that is not a live mbarrier"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.shared::cta.b64 _, [bar], 2;", "2 arrivals"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.shared::cta.b64 _, [%at];", "not|outside|shared"),
+        ("mov.b32 %r1, 0; mbarrier.init.shared::cta.b64 [bar], %r1;", f"a count of 0; it must be 1 to {2**20 - 1}"),
+        (f"mov.b32 %r1, {2**20}; mbarrier.init.shared::cta.b64 [bar], %r1;", f"a count of {2**20}; it must be"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;"
          " @!%p2 bra w;", "1 of 1 arrivals missing"),
     ],

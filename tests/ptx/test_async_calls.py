@@ -1,4 +1,5 @@
-"""Every wrapper with every value of its options assembles on its targets, and is one instruction or a named scope."""
+"""Every wrapper with every value of its options assembles on its targets, emits the reviewed text, and is one
+instruction or a named scope."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from pyptx import PtxError, ptx
 from pyptx.dsl.rewrite import iterate_instructions
 from pyptx.ir import Function, IntrinsicScope
 from pyptx.toolchain import judge
+from tests.digests import assert_digest
 from tests.dsl.tracing import make_kernel
 from tests.ptx.async_calls import GROUPS, SEVERAL, Call, Operands
 
@@ -70,12 +72,15 @@ def test_every_call_assembles(group: str) -> None:
     successes: set[Call] = set()
     for arch in TARGETS:
         texts: dict[tuple[int, int], list[tuple[str, Call]]] = defaultdict(list)
+        emission: list[str] = []
         for call in list_calls(group):
             text_and_body = trace_call(call, arch)
             if text_and_body is not None:
                 assert emits_as_documented(call, text_and_body[1]), f"{call}\n{text_and_body[0]}"
                 version, text = parts(text_and_body[0])
+                emission.append(f"{version} {call}: {text}")
                 texts[version].append((text, call))
+        assert_digest("calls", f"{group} {arch}", "\n".join(emission))
         failures: list[str] = []
         for version, group_texts in texts.items():
             verdicts = judge([text for text, _ in group_texts], target=arch, version=version)

@@ -1,26 +1,34 @@
-"""Wrappers emit the spellings of arithmetic, logic, comparisons, conversions, loads and stores in the table."""
+"""Wrappers emit the spellings of arithmetic, logic, comparisons, conversions, loads and stores in the table, with the
+reviewed operands."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 from pyptx.dsl.rewrite import iterate_instructions
-from pyptx.ir import Function
+from pyptx.ir import Function, Instruction
+from tests.digests import assert_digest
 from tests.dsl.tracing import make_kernel
 from tests.ptx.scalar_calls import ROWS, ScalarRegisters, calls
 from tests.ptx.tensor_calls import Call
 
 
-def list_emitted(call: Call) -> list[str]:
-    """Return the spellings that a call emitted."""
+def list_emitted(call: Call) -> list[Instruction]:
+    """Return the instructions that a call emitted."""
 
     def body() -> None:
         call.make(ScalarRegisters())
 
     module = make_kernel(body, arch=call.targets[-1], version=(9, 5), block=128).module()
     statements = [s for part in module.directives if isinstance(part, Function) for s in part.body]
-    return [".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in iterate_instructions(statements)][:-1]
+    return list(iterate_instructions(statements))[:-1]
+
+
+def spell(instructions: Sequence[Instruction]) -> list[str]:
+    """Return the spellings of instructions."""
+    return [instruction.full_opcode for instruction in instructions]
 
 
 def test_a_call_emits_its_spelling(seed: int) -> None:
@@ -28,11 +36,13 @@ def test_a_call_emits_its_spelling(seed: int) -> None:
     accesses = tuple(row for row in ROWS if row.opcode in ("ld", "st"))
     rows = tuple(row for row in ROWS if row.opcode not in ("ld", "st"))
     sample = [call for call, _ in calls(rows) if call is not None and call.targets]
-    sample += [call for call, _ in calls((draw.choice(accesses),)) if call is not None and call.targets][:200]
+    emissions = [list_emitted(call) for call in sample]
+    assert_digest("calls", "scalar", "\n".join(repr(instruction) for group in emissions for instruction in group))
+    extras = [call for call, _ in calls((draw.choice(accesses),)) if call is not None and call.targets][:200]
+    emissions += map(list_emitted, extras)
+    sample += extras
     assert len(sample) > 1800
-    assert [
-        (call.spelling, emission) for call in sample for emission in [list_emitted(call)] if emission != [call.spelling]
-    ] == []
+    assert list(map(spell, emissions)) == [[call.spelling] for call in sample]
 
 
 def test_how_many_spellings_wrappers_lack_is_known() -> None:

@@ -1,4 +1,5 @@
-"""A wrapper emits every spelling of the tensor-core instructions, and ptxas accepts it on its targets."""
+"""A wrapper emits every spelling of the tensor-core instructions, and ptxas accepts it on its targets; the
+operands are the reviewed ones."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from pyptx.dsl.rewrite import iterate_instructions
 from pyptx.ir import Function
 from pyptx.isa import lookup
 from pyptx.isa.targets import ASSEMBLED
+from tests.digests import assert_digest
 from tests.dsl.tracing import assert_accepted, make_kernel
 from tests.ptx.tensor_calls import ROWS, Call, Registers, call_of, calls
 
@@ -49,6 +51,7 @@ def test_every_spelling_comes_out_of_its_wrapper_and_assembles(target: str) -> N
     groups: dict[str, list[Call]] = defaultdict(list)
     for call in group_by_target()[target]:
         groups[call.group].append(call)
+    texts: list[str] = []
     for group in groups.values():
         kernel = make_kernel(body_of(group), arch=target, version=(9, 5))
         module = kernel.module()
@@ -57,7 +60,9 @@ def test_every_spelling_comes_out_of_its_wrapper_and_assembles(target: str) -> N
             ".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in iterate_instructions(statements)
         ]
         assert emissions == [call.spelling for call in group] + ["ret"]
-        assert_accepted(kernel.ptx())
+        texts.append(kernel.ptx())
+        assert_accepted(texts[-1])
+    assert_digest("calls", f"tensor {target}", "\n".join(texts))
     sys.stdout.write(f"{target}: {sum(map(len, groups.values()))} wrapper calls, none refused by pyptx or ptxas\n")
 
 

@@ -235,7 +235,8 @@ def _push_operator(cursor: Cursor, frame: _Frame, token: str) -> bool:
             return False
         frame.operators.append((_FIELD, "="))
     elif token == "|" and not isinstance(value, ImmediateOperand | ParenthesizedOperand):
-        _reduce(frame, _BINARY["|"])
+        if frame.operators:
+            return False
         frame.operators.append((_BINARY["|"], "|"))
     elif symbolic:
         if token == "-":

@@ -24,6 +24,8 @@ CASES = [
     ("add.s32 %r1, %r2, %r3\nmov.b32 %r1, 1;", "PTX0002", 7, 22, "expected `;` after the operands, found `mov`"),
     ("add.s32 %r1, %r2 %r3;", "PTX0001", 7, 18, "expected `,` or `;` after the operands, found `%r3`"),
     ("add.s32 %r1, %r2,\nmov.b32 %r1, 1;", "PTX0001", 7, 17, "expected an operand, found the instruction `mov.b32`"),
+    ("setp.eq.s32 %p1|%p2|%p3, %r1, 1;", "PTX0001", 7, 20, "expected `,` or `;` after the operands, found `|`"),
+    ("setp.eq.s32 !%p1|%p2, %r1, 1;", "PTX0001", 7, 17, "expected `,` or `;` after the operands, found `|`"),
     ("ret\n", "PTX0002", 7, 4, "expected `;` after `ret`, found `ret`"),
     (".reg .b32 %x\n.reg .b32 %y;", "PTX0002", 7, 13, "expected `;` after the declaration, found `.reg`"),
     ("add.s32 %r1, %r2, 09;", "PTX0006", 7, 19, "`09` is not a valid number"),

@@ -41,7 +41,6 @@ def build_frame(
     newline: str,
     body: Sequence[Step],
     types: Iterable[str],
-    functions: Sequence[str],
 ) -> Plan:
     """Return the whole file with the statements that follow the header."""
     start: list[Step] = [

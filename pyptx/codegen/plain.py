@@ -51,7 +51,7 @@ def build_plain_plan(module: Module, *, kernel_name: str, source: str, newline: 
     style = DEFAULT if bare else detect_style(module)
     writer = _Writer(module, style, kernel_name, bare)
     body = writer.write_module(module)
-    return build_frame(module, style, source, newline, body, writer.statements.operands.types, writer.functions)
+    return build_frame(module, style, source, newline, body, writer.statements.operands.types)
 
 
 class _Frame:
@@ -81,7 +81,6 @@ class _Writer:
         self.compare = Comparison(style, list_files(module.directives))
         self.place = self.compare.place
         self.kernel_name: str | None = kernel_name
-        self.functions: list[str] = []
 
     def write_module(self, module: Module) -> tuple[Step, ...]:
         """Return the steps of everything after the header."""
@@ -210,7 +209,6 @@ class _Writer:
         if node.is_entry and self.kernel_name:
             stem, self.kernel_name = self.kernel_name, None
         name = self.names.make_name(stem)
-        self.functions.append(name)
         decorator = self.statements.build_header(node)
         layout = outer.steps.pop() if outer.steps and _is_layout(outer.steps[-1]) else None
         outer.steps += [Blank(2), *([layout] if layout is not None else []),

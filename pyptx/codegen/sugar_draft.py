@@ -96,16 +96,16 @@ class Draft:
             register is not None and self.variables[register].fresh and len(self.usage.registers[register].reads) == 1
         )
 
-    def reads(self, identifier: str) -> int:
-        """Return how often a variable that its definition creates is read; -1 for any other."""
+    def reads(self, identifier: str) -> int | None:
+        """Return how often a variable that its definition creates is read; None for any other."""
         register = self.by_identifier.get(identifier)
         if register is None:
-            return -1
+            return None
         use, variable = self.usage.registers[register], self.variables[register]
         if variable.inner:
             # The use count includes its declaration and the write.
             return len(use.reads) + len(use.writes)
-        return len(use.reads) if variable.fresh else -1
+        return len(use.reads) if variable.fresh else None
 
     def is_read(self, variable: Variable) -> bool:
         """Tell whether anything reads a variable that holds one register."""

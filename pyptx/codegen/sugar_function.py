@@ -167,7 +167,7 @@ class _Writer:
         """Return the predicate of a branch."""
         step = self.step(branch)
         assert branch.predicate is not None
-        expression = Operands(self.draft, step.scope).build_name(branch.predicate.register) or Literal(None)
+        expression = Operands(self.draft, step.scope).build_name(branch.predicate.register)
         return Unary("~", expression) if branch.predicate.negated else expression
 
     def step(self, instruction: Instruction) -> Step:

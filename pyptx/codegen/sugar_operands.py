@@ -57,7 +57,7 @@ class Operands:
         self.depth -= 1
         return result
 
-    def build_name(self, name: str) -> Expr | None:
+    def build_name(self, name: str) -> Expr:
         """Return a register, a part of one, a special register or a symbol."""
         if name == "_":
             return NONE
@@ -112,8 +112,6 @@ def _build_address(operands: Operands, operand: AddressOperand) -> Expr | None:
     if operand.offset_expression is not None or operand.base[0] in "-0123456789":
         return None
     base = operands.build_name(operand.base)
-    if base is None:
-        return None
     coordinates = [operands.build_expression(part) for part in operand.rest]
     if None in coordinates:
         return None

@@ -43,7 +43,7 @@ class Site:
         guard = self.step.instruction.predicate
         if guard is None:
             return None
-        expression = self.operands.build_name(guard.register) or NONE
+        expression = self.operands.build_name(guard.register)
         return Unary("~", expression) if guard.negated else expression
 
     def build_guard(self) -> tuple[tuple[str, Expr], ...]:

@@ -106,6 +106,32 @@ def test_an_edited_file_says_so_and_a_wrong_one_where(folder: Path) -> None:
     assert f"wrong.py:{line}: error[PTX01" in result.stderr
 
 
+def test_a_kernel_that_cannot_be_run_is_said(folder: Path) -> None:
+    words = ("scale.py", "--quiet", "--no-assembly", "--run")
+    result = run(*words, "--entry", "other", cwd=folder)
+    expected = "no kernel other to simulate; there are scale"
+    assert (result.returncode, result.stderr.splitlines()[1:]) == (1, [expected])
+    result = run(*words, "--entry", "scale", "--block", "2000", cwd=folder)
+    assert result.returncode == 1
+    assert "error[PTX11" in result.stderr
+    source = SCALE.replace(".visible .entry", ".visible .func").replace("ret;\n}", "ret;\n}\n.extern .entry e();")
+    (folder / "none.ptx").write_text(source)
+    run("-m", "pyptx", "transpile", "none.ptx", "-o", "none.py", cwd=folder)
+    result = run("none.py", *words[1:], cwd=folder)
+    assert (result.returncode, result.stderr.splitlines()[1:]) == (1, ["no kernel  to simulate; there are e"])
+
+
+def test_a_file_works_without_ptxas(folder: Path) -> None:
+    source = (folder / "scale.py").read_text()
+    hide = "import os, sys\nos.access = lambda *_: False\nsys.modules['cuda'] = None\n"
+    (folder / "hidden.py").write_text(source.replace("import sys\n", hide))
+    process = subprocess.run(
+        [sys.executable, "hidden.py", "--quiet"], capture_output=True, text=True, cwd=folder, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PATH": "/nonexistent"},
+    )  # fmt: skip
+    assert process.stderr.splitlines()[1].startswith("not assembled: ")
+
+
 def test_what_ptxas_refuses_is_said(folder: Path) -> None:
     source = (folder / "scale.py").read_text().replace("f[3], f[2], f[1]", "f[3], rd[2], f[1]")
     (folder / "wrong.py").write_text(source)

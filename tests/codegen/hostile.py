@@ -117,6 +117,13 @@ def _shapes() -> Iterator[tuple[str, str]]:
     yield "deep conditions", kernel(flag + "".join(f"@p bra {label};\n" for label in labels) + "ret;\n" + ends)
     tails = "".join(f"@p bra {label};\n" for label in reversed(labels))
     yield "deep loops", kernel(flag + "".join(f"{label}:\n" for label in labels) + "ret;\n" + tails)
+    for depth in (6, 12):
+        starts, ends = labels[:depth], labels[depth - 1 :: -1]
+        inside = "{\n" * depth + "ret;\n" + "}\n" * depth
+        tails = "".join(f"@p bra {label};\n" for label in ends)
+        yield f"blocks in {depth} loops", kernel(flag + "".join(f"{label}:\n" for label in starts) + inside + tails)
+        heads = "".join(f"@p bra {label};\n" for label in starts)
+        yield f"blocks in {depth} conditions", kernel(flag + heads + inside + "".join(f"{label}:\n" for label in ends))
     yield (
         "jump tables",
         kernel(

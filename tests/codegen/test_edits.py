@@ -30,6 +30,31 @@ _NUMBER = re.compile(r"(?<=\W)\d+(?=[;,\]])")
 _REGISTER = re.compile(r"(?<=%)([a-z]+)(\d+)\b(?!>)")
 _GAPS = ("", "  ", "\t", "\n", "\n\n\t", " // x\n", "/* y */", "\t// begin inline asm\n", "\t// end inline asm\n")
 
+_RARE = (
+    "W:\nmbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2, 99;\n@!%p1 bra.uni W;\nV:\n"
+    "mbarrier.test_wait.parity.shared.b64 %p1, [%r1], %r2;\n@!%p1 bra V;\n",
+    "{\n.reg .pred P1;\nLAB:\nmbarrier.try_wait.parity.acquire.cta.shared::cta.b64 P1, [%r1], %r2;\n"
+    "@!P1 bra.uni LAB;\n}\n",
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r2, %r1, %r0}, [%r9];\nst.shared.v2.b32 [%r9], {%r1, %r0};\n"
+    "L:\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r2, %r1, %r0}, [%r9];\nbra L;\n",
+    "ld.shared.v4.b32 {%r1, _, %r2, %r3}, [%r9];\nst.shared.v4.b32 [%r9], {%r3, %r2, %r1, %r1};\n",
+    "ld.shared.v4.f32 {%f4, %f5, %f6, %f7}, [%r9];\nld.shared.v4.f32 {%f4, %f5, %f6, %f7}, [%r8];\n"
+    "st.shared.v4.f32 [%r9], {%f4, %f5, %f6, %f7};\n",
+    "ld.shared.v3.f32 {%f1, %f2, %f3}, [%r9];\nld.shared.v3.f32 {%f1, %f2, %f3}, [%r8];\n",
+    "elect.sync _|%p1, -1;\n@%p1 ret;\nelect.sync %r1|%p2, 15;\nst.shared.b32 [%r9], %r1;\n@%p2 ret;\n",
+    "shfl.sync.idx.b32 %r1|%p1, %r2, 0, 31, -1;\n@%p1 st.shared.b32 [%r9], %r2;\n",
+    "setp.lt.s32 %p1|%p2, %r1, 0;\n@%p1 ret;\n@!%p2 ret;\nsetp.lt.and.s32 %p3, %r1, 0, !%p1;\n@%p3 trap;\n",
+    "mov.b64 {%r1, %r2}, %rd1;\nmov.b64 %rd2, {%r2, %r1};\nmov.b64 {_, %r3}, %rd2;\nst.shared.b32 [%r3], %r1;\n",
+    "and.b32 %r1, %r2, 255;\nor.b32 %r3, %r1, 256;\nxor.b32 %r4, %r3, 65535;\nmov.b32 %r5, 1048576;\n"
+    "mov.b32 %r6, 1048575;\nst.shared.v4.b32 [%r9], {%r3, %r4, %r5, %r6};\n",
+    "mad.lo.u32 %r1, %r8, 8, %r7;\nxor.b32 %r2, %r9, 1;\nadd.u32 %r8, %r8, 1;\nxor.b32 %r9, %r9, 1;\n"
+    "setp.eq.u32 %p1, %r8, 3;\nselp.b32 %r8, 0, %r8, %p1;\n",
+    "red.shared.add.u32 [%r1], %r2;\natom.shared.cas.b32 %r3, [%r1], %r2, %r4;\nbar.red.popc.u32 %r5, 0, 64, %p1;\n"
+    "barrier.sync 1, 64;\nbar.warp.sync -1;\nvote.sync.ballot.b32 %r6, %p1, -1;\nst.shared.b32 [%r3], %r5;\n",
+)
+
+_PIECES = (*(ptx for ptx, _ in READS.values()), *_RARE)
+
 Edit = Callable[[list[str], int, random.Random], None]
 
 
@@ -65,12 +90,18 @@ def _branch(lines: list[str], at: int, draw: random.Random) -> None:
     lines.insert(max(0, at - draw.choice((0, 0, 3))), f"{draw.choice(('', '@%flag ', '@!%flag '))}bra {label};")
 
 
+def _make_uniform(lines: list[str], at: int, draw: random.Random) -> None:
+    del draw
+    lines[at] = lines[at].replace("bra ", "bra.uni ")
+
+
 def _cite(lines: list[str], at: int, draw: random.Random) -> None:
     lines.insert(at, f".loc 1 {draw.randint(1, 9)} 0")
 
 
 _EDITS: tuple[Edit, ...] = (
     _delete, _delete, _repeat, _repeat, _move, _move, _renumber, _replace_register, _enclose, _branch, _cite,
+    _make_uniform,
 )  # fmt: skip
 
 
@@ -91,7 +122,7 @@ def _draw_edited(draw: random.Random) -> str:
         if draw.random() < 0.6:
             text = draw.choice(_SMALL).read_bytes().decode()
         else:
-            text = kernel(REGISTERS + "".join(ptx for ptx, _ in draw.sample(list(READS.values()), 4)))
+            text = kernel(REGISTERS + "".join(draw.sample(_PIECES, 4)))
         text = _edit(text, draw)
         module, errors = parse(text, recover=True)
         if not errors and not any(finding.code == "PTX0401" for finding in check(module)):

@@ -14,12 +14,14 @@ from pyptx.codegen.plan import (
     Binary,
     Blank,
     Block,
+    Comprehension,
     Define,
     Dict,
     Doc,
     Expr,
     Import,
     Item,
+    Lambda,
     Line,
     List,
     Literal,
@@ -36,6 +38,7 @@ from pyptx.codegen.plan import (
     call,
 )
 from pyptx.codegen.printer import WIDTH, format_expression, print_plan
+from tests.digests import assert_digest
 
 _TEXTS = st.text(st.characters(exclude_categories=()), max_size=200)
 _LEAVES = st.one_of(
@@ -156,6 +159,41 @@ def test_a_long_text_becomes_adjacent_literals_without_an_empty_one(dense: bool,
     literals = [ast.literal_eval(line) for line in lines[1:-1]]
     assert [lines[0], lines[-1], "".join(literals)] == ["(", ")", text]
     assert [len(literal) for literal in literals] == sizes
+
+
+def _list_steps(name: Name, text: str) -> dict[str, Step]:
+    """Return a step of each kind that is as long as a name or a text."""
+    pair = Tuple((name, Name("b")))
+    line = Line(call(Name("f"), name), target=Name("x"))
+    inner = Block(call(Name("h"), Name("c")), (line,), target=Name("y"))
+    return {
+        "a call": line, "a call of a long name": Line(call(name, Name("b"), pred=Name("p")), target=Name("x")),
+        "nested calls": Line(call(Name("f"), call(name, name), List((name, Literal(1))))),
+        "a chain": Line(Attribute(call(Attribute(Name("f"), "g"), name), "s32"), target=Name("x")),
+        "a sum": Line(Binary("+", name, Binary("*", Name("b"), Literal(4))), target=Name("x"), operator="+"),
+        "targets": Line(call(Name("f")), target=pair), "many targets": Line(Name("f"), target=Tuple((name,) * 3)),
+        "a list": Line(List((name, pair, Literal(text)))), "an item": Line(Item(name, Slice(Literal(0), Name("b")))),
+        "an item of a call": Line(Item(call(Name("f"), name), Literal(text))), "a dict": Line(Dict(((name, pair),))),
+        "a text": Line(Literal(text)), "lines": Line(Literal(text.replace("e", "\n"))),
+        "a dense text": Line(Literal(text, dense=True)), "a text as argument": Line(call(Name("f"), Literal(text))),
+        "a remark": Line(Name("f"), comment=text), "a remark of a block": Block(name, (line,), comment=text),
+        "a loop": Repeat(Name("i"), call(Name("range"), name), (line,)), "a loop of two": Repeat(pair, pair, (line,)),
+        "a block": Block(call(Name("g"), name), (line,), target=Name("x")), "two blocks": Block(name, (inner,)),
+        "a note": Note(text), "a docstring": Doc(text), "a decorator": Define("f", (line,), (call(Name("g"), name),)),
+        "an import": Import("a", tuple(f"{name.id}{letter}" for letter in "abc")),
+        "a comprehension": Line(Comprehension(call(Name("f"), Name("i")), Name("i"), List((name, name)))),
+        "a condition": Block(call(Name("g"), pred=Lambda(Binary("<", name, Literal(9)))), (line,)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", sorted(_list_steps(Name("a"), "a")))
+def test_where_lines_of_every_length_break(kind: str) -> None:
+    steps = [
+        _list_steps(Name("n" * size), ("some text, \t" * 20)[:size])[kind] for size in (*range(1, 8), *range(30, 130))
+    ]
+    python = print_plan(Plan((*steps, Define("inside", tuple(steps[::3])))))
+    assert ast.parse(python)
+    assert_digest("lines", kind, python)
 
 
 def test_blocks_that_fill_each_other_are_one_with() -> None:

@@ -9,12 +9,14 @@ from pyptx.ir import Function, visit
 from pyptx.parser import parse
 
 
-def trial(directives: str, params: str = "", body: str = "", block: int | None = None) -> list[str]:
+def trial(
+    directives: str, params: str = "", body: str = "", block: int | None = None, number: int = 5, before: str = ""
+) -> list[str]:
     """Return what the run of a kernel prints."""
     head = ".version 8.0\n.target sm_90\n.address_size 64\n"
-    module = parse(f"{head}.entry k({params}) {directives}\n{{\n{body}\nret;\n}}\n")
+    module = parse(f"{head}{before}.entry k({params}) {directives}\n{{\n{body}\nret;\n}}\n")
     (entry,) = (node for node in visit(module) if isinstance(node, Function))
-    return list(run_trial(module, entry, 1, block, 64, 5))
+    return list(run_trial(module, entry, 1, block, 64, number))
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,22 @@ def test_structures_have_buffers_where_the_kernel_reads_pointers() -> None:
         "  p: 5", "  s: 24 bytes, buffers at offsets 8, else zero", "  z: 4 bytes, all zero", "  f: 1.0", "  n: 5",
         "  q: a buffer of 64 bytes", "simulating k with grid=1, block=(1,), shared=0", "finished; 0 hazards found",
     ]  # fmt: skip
+
+
+def test_a_number_is_at_most_the_largest_of_its_type() -> None:
+    params = ".param .s8 a, .param .u16 b, .param .u32 c, .param .f64 d"
+    assert trial(".maxntid 1", params, number=100_000)[:4] == ["  a: 127", "  b: 32767", "  c: 100000", "  d: 1.0"]
+
+
+def test_dynamic_shared_memory_has_48_kilobytes() -> None:
+    assert "shared=49152" in trial(".maxntid 1", before=".extern .shared .b8 pool[];\n")[0]
+
+
+def test_a_kernel_that_reports_hazards_and_changes_bytes() -> None:
+    body = ".reg .b32 %t;\n.reg .b64 %p;\nld.param.u64 %p, [p];\nmov.u32 %t, %tid.x;\nst.global.b32 [%p], %t;"
+    lines = trial(".maxntid 64", ".param .u64 p", body)
+    assert lines[:3] == [
+        "  p: a buffer of 64 bytes", "simulating k with grid=1, block=(64,), shared=0", "  p: 1 of 64 bytes changed",
+    ]  # fmt: skip
+    assert lines[3] == "finished; 1 hazards found"
+    assert "PTX09" in lines[4]

@@ -235,6 +235,38 @@ def test_reserved_words_are_no_parameters() -> None:
         kernel(body)
 
 
+def test_a_dimension_is_no_template_parameter() -> None:
+    def body(x: Any, *, n: int = 1) -> None: ...
+
+    with raises(PtxError, match="both a dimension and a template parameter: n"):
+        kernel(in_specs=(Tile("n", f32),))(body)
+
+
+def test_parameters_and_the_kernel_have_names() -> None:
+    def body(*tensors: Any) -> None: ...
+    def options(**values: Any) -> None: ...
+
+    for function in (body, options):
+        with raises(PtxError, match="takes \\*args or \\*\\*kwargs"):
+            kernel(function)
+    with raises(PtxError, match="a kernel name must be valid in PTX, found '<lambda>'"):
+        kernel(lambda: None)
+
+
+def test_a_kernel_keeps_its_latest_256_traces() -> None:
+    def body(x: Any) -> None:
+        ptx.inst.mov.u32(reg.scalar(u32), x.shape[0])
+        ptx.ret()
+
+    traced = kernel(in_specs=(Tile("n", f32),))(body)
+    first = traced.module(n=1)
+    for n in range(2, 257):
+        traced.module(n=n)
+    assert traced.module(n=1) is first
+    traced.module(n=257)
+    assert traced.module(n=1) is not first
+
+
 def test_half_precision_needs_its_target() -> None:
     def body() -> None:
         a = reg.scalar(bf16, 1.0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -46,6 +49,28 @@ def test_a_tracer_has_no_values() -> None:
 
     with raises(PtxError, match=r"`x`: .*found a tracer.*outside jax\.jit"):
         jax.jit(square)(X)
+
+
+def test_a_description_of_an_array_is_none() -> None:
+    with raises(PtxError, match="`x`: expected an array, found ShapeDtypeStruct"):
+        product(jax.ShapeDtypeStruct((32,), jnp.float32), X)
+
+
+_TWO_DEVICES = """
+import jax
+from pyptx.runtime.arrays import adopt
+mesh = jax.sharding.Mesh(jax.devices(), "n")
+sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("n"))
+print(adopt([jax.device_put(jax.numpy.zeros(32), sharding)])[0].problem)
+"""
+
+
+def test_an_array_on_two_devices_is_refused() -> None:
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    process = subprocess.run(
+        [sys.executable, "-c", _TWO_DEVICES], capture_output=True, text=True, check=True, env=environment
+    )
+    assert process.stdout == "expected an array in CPU memory, found one on cpu:0, cpu:1\n"
 
 
 def test_a_deleted_array_is_refused() -> None:

@@ -102,6 +102,7 @@ WRONG: list[tuple[Any, str]] = [
     (X.to_sparse(), "`x`: expected a dense tensor, found layout sparse_coo"),
     (X.reshape(4, 8), "`x`: expected 1 dimension"),
     ([1.0], "`x`: expected an array, found list"),
+    (torch.float32, "`x`: expected an array, found dtype"),
 ]
 
 
@@ -123,6 +124,14 @@ def test_fake_tensors_have_no_values() -> None:
         fake = torch.zeros(32)
     with raises(PtxError, match="`x`: expected a concrete tensor, found a FakeTensor"):
         product(fake, X)
+
+
+def test_a_tensor_of_a_mapped_function_has_no_memory_of_its_own() -> None:
+    def multiply(x: Any) -> Any:
+        return product(x, X)
+
+    with raises(PtxError, match="`x`: PyTorch does not expose its memory: "):
+        torch.vmap(multiply)(torch.zeros(2, 32))
 
 
 def test_gradients_come_from_the_backward_kernel() -> None:

@@ -11,6 +11,7 @@ import pytest
 from pyptx.diagnostics import PtxError
 from pyptx.isa.targets import ASSEMBLED
 from pyptx.toolchain import ToolMissing, find_tool, supported_targets
+from tests.toolchain.modules import SMALL
 
 
 def _stand_in(folder: Path, name: str, version: str = "1.2.3") -> Path:
@@ -91,6 +92,16 @@ def test_a_missing_tool_names_the_package_and_the_extra(name: str, package: str)
 def test_a_name_that_is_no_program_is_missing(name: str) -> None:
     with pytest.raises(ToolMissing):
         find_tool(name)
+
+
+def test_without_ptxas_nvjitlink_assembles(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import os\nfrom pyptx.toolchain import assemble\n"
+        f"os.access = lambda *_: False\nprint(assemble({SMALL!r}).producer)\n"
+    )
+    monkeypatch.setenv("PATH", "/nonexistent")
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.startswith("nvJitLink 13.")
 
 
 def test_a_missing_nvjitlink_names_its_packages() -> None:

@@ -58,12 +58,8 @@ class _Folding:
     def fold_line(self, step: Line, out: list[Step]) -> Line:
         if not step.emits:
             return step
-        value, emits = step.value, step.emits
-        value, before = self.absorb(value, out)
-        if before:
-            step = step.replace(value=value, emits=(*before, *emits))
-        self.emitting[id(value)] = value
-        return step
+        value, before = self.absorb(step.value, out)
+        return step.replace(value=value, emits=(*before, *step.emits)) if before else step
 
     def fold_block(self, step: Block, out: list[Step]) -> Block:
         header, before = self.absorb(step.header, out)

@@ -44,8 +44,8 @@ MOST = 256
 TRIES = 6
 """Maximum number of iteration lengths tried at one position."""
 
-Reads = Callable[[str], int]
-"""Tells how often a variable assigned once is read in the function; -1 for any other."""
+Reads = Callable[[str], "int | None"]
+"""Tells how often a variable assigned once is read in the function; None for any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class _Stretch:
         for offset in range(len(rounds[0])):
             first = self.run[rounds[0][offset]]
             target = first.target
-            if not isinstance(target, Name) or first.operator or self.loops.reads(target.id) < 0:
+            if not isinstance(target, Name) or first.operator or self.loops.reads(target.id) is None:
                 if isinstance(target, Tuple):
                     return None
                 continue

@@ -79,7 +79,7 @@ def _spell_tensor(site: Site) -> Iterator[Expr | None]:
     if not isinstance(coordinates, VectorOperand):
         return
     elements = [site.operands.build_expression(element) for element in coordinates.elements]
-    if desc is None or None in elements:
+    if None in elements:
         return
     coord = Tuple(tuple([element for element in elements if element is not None]))
     extras = list(site.actuals[3 if load else 2 :])

@@ -53,9 +53,7 @@ def _spell_ld(site: Site) -> Iterator[Expr | None]:
     if words == ["param"] and plain and site.pred is None and site.fresh:
         assert isinstance(address, AddressOperand)
         if site.operands.get_variable(address.base) is None:
-            yield call(
-                build_path("ptx.param"), site.name_type(kind), site.operands.build_name(address.base) or Literal("")
-            )
+            yield call(build_path("ptx.param"), site.name_type(kind), site.operands.build_name(address.base))
     if len(site.actuals) != 2 or _is_single(site.actuals[0]):
         return
     lanes = words.pop() if words and words[-1] in ("v2", "v4", "v8") else None

@@ -15,6 +15,9 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.parser import parse
+from pyptx.sim import Hang
+from pyptx.sim.observers.timeline import Stopped, Timeline
+from pyptx.sim.observers.timeline.page import make_payload
 from tests.digests import assert_digest
 from tools.corpus import inputs, manifest
 from tools.sim_corpus import list_arguments, module_of, outcome
@@ -60,7 +63,12 @@ def describe_run(module: Module, entry: manifest.Entry, name: str, max_steps: in
             max_steps=max_steps,
         )  # fmt: skip
     except PtxError as error:
-        return str(error)
+        parts = [str(error)]
+        if isinstance(error, Hang):
+            parts.append(json.dumps(error.report.as_json()))
+        if isinstance(error, Stopped):
+            parts.append(describe_timeline(error.timeline))
+        return "\n".join(parts)
     statistics, timeline = result.stats.statistics, result.timeline
     assert statistics is not None
     assert timeline is not None
@@ -69,8 +77,14 @@ def describe_run(module: Module, entry: manifest.Entry, name: str, max_steps: in
         for finding in result.hazards
         for item in [finding.diagnostic()]
     )
-    data = json.dumps([statistics.as_json(), timeline.perfetto()])
-    return "\n".join([*findings, str(statistics), str(timeline), data])
+    data = json.dumps(statistics.as_json())
+    return "\n".join([*findings, str(statistics), data, describe_timeline(timeline)])
+
+
+def describe_timeline(timeline: Timeline) -> str:
+    """Return everything that a timeline, its trace and its page show."""
+    page = make_payload(timeline.recorded, timeline.hazards, timeline.marks, timeline.errors)
+    return f"{timeline}\n{json.dumps([timeline.perfetto(), page])}"
 
 
 @pytest.mark.parametrize("case", CASES[::SAMPLE], ids=name_of)

@@ -151,6 +151,14 @@ CASES: dict[str, tuple[str, Callable[[Words], Words]]] = {
         f"{LOAD} mov.u32 T.x, %tid.x; mov.u32 T.y, %ntid.x; {STORE}",
         lambda x: rows(np.arange(32), 32, *x.T[2:4]),
     ),
+    "one of two results": (
+        f"{LOAD} shfl.sync.bfly.b32 %r1|%p, T.y, 1, 31, -1; mov.u32 T.r, %r1; {STORE}",
+        lambda x: rows(x[:, 1].reshape(-1, 2)[:, ::-1].ravel(), *x.T[1:4]),
+    ),
+    "a negated predicate": (
+        f"{LOAD} setp.eq.and.u32 %p, T.r, T.x, !%p; selp.u32 T.g, 1, 2, %p; {STORE}",
+        lambda x: rows(x[:, 0], np.where(np.arange(32) < 20, 2, 1), *x.T[2:4]),
+    ),
     "a whole special register": (
         "mov.v4.u32 T, %tid; mov.v4.u32 {%r1, %r2, %r3, %r4}, %ntid; st.global.v4.u32 [out], T;"
         "st.global.v4.u32 [out+16], {%r1, %r2, %r3, %r4};",

@@ -182,4 +182,5 @@ def test_the_memory_of_a_container_is_a_limit_too(tmp_path: Path, monkeypatch: p
         assert room.find_machine_memory() == memory
     cgroup.write_text(f"{1 << 20}\n")
     words = "not enough memory to run 2048 CTAs (131072 threads) at once: their registers and shared memory take 0 GiB"
-    assert_reported(kernel(BODY), "PTX1107", words, args=(OUT,), grid=2048, block=64, cooperative=True)
+    for block in (64, (8, 4, 2)):
+        assert_reported(kernel(BODY), "PTX1107", words, args=(OUT,), grid=2048, block=block, cooperative=True)

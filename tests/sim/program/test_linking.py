@@ -205,6 +205,12 @@ def test_a_function_in_an_initial_value_must_be_defined(value: str) -> None:
         sim.link([module(PROTO + use + entry("mov.u32 %r1, 0;")), module(".global .u32 x;")])
 
 
+@pytest.mark.parametrize(("count", "words"), [(1, "1 other module declares it"), (2, "2 other modules declare it")])
+def test_a_name_without_a_definition_says_who_else_declares_it(count: int, words: str) -> None:
+    with raises(PtxError, match=words):
+        sim.link([module(PROTO + entry(CALL)), *(module(PROTO) for _ in range(count))])
+
+
 def test_a_fault_names_the_module() -> None:
     modules = [module(PROTO + entry(CALL)), module(adds(1, extra="trap;"))]
     with raises(PtxError, match=r"^<module 2>:5:22: error\[PTX1120\]"):

@@ -137,6 +137,8 @@ WRAPS = [
      ("2500000000 does not fit s32",), 64, 0),
     ("through cvt", "mov.u32 %r1, 50000;\nmul.lo.s32 %r2, %r1, %r1; //@\ncvt.s64.s32 %rd1, %r2; shl.b64 %rd1, %rd1, 2;"
      " add.s64 %rd1, %o, %rd1; setp.gt.u32 %p1, %t, 99; @%p1 ld.global.u32 %r3, [%rd1];", ("does not fit s32",), 64, 0),
+    ("a complement", f"mov.u32 %r1, 50000;\nmul.lo.s32 %r4, %r1, %r1; //@\nand.b32 %r2, %r4, ~7;\n{MAIN}",
+     ("2500000000 does not fit s32",), 64, 0),
     ("sums of a loop", "mov.u32 %r2, 0; mov.u32 %r5, 0;\nagain: add.s32 %r2, %r2, 600000000; //@\n"
      f"add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 5; @%p2 bra again;\n{MAIN}",
      ("a = 1800000000, b = 600000000: 2400000000",), 64, 0),

@@ -142,6 +142,50 @@ def test_the_python_of_edited_kernels(part: int) -> None:
     assert_digest("edits", str(part), "\n".join(ptx_to_python(text, sugar=True) for text in edits))
 
 
+def _list_repeats() -> dict[str, list[str]]:
+    """Return kernels around the limits of loops and folded expressions, by what they vary."""
+    draw = random.Random(0)
+    numbers = [draw.randrange(1_000, 10_000) for _ in range(2_000)]
+    stores = [f"st.global.f32 [%rd1+{4 * i}], %f1;\n" for i in range(600)]
+    chains = ["".join(f"xor.b32 %r{i + 1}, %r{i}, {i};\n" for i in range(1, count)) for count in range(2, 9)]
+    return {
+        "iterations": ["".join(stores[:count]) for count in (1, 2, 3, 4, 5, 255, 256, 257, 258, 511, 512, 513, 600)],
+        "statements": [
+            "".join(f"unknown.u32 {i}{', %r1' * k};\n" for i in range(count) for k in range(length))
+            for length in range(1, 27) for count in (3, 4)
+        ],
+        "columns": [
+            "".join(f"unknown.u32 {', '.join(map(str, numbers[i : i + count]))};\n" for i in range(0, 60, 10))
+            for count in range(1, 8)
+        ],
+        "widths": [
+            "".join(f"unknown.and.very.long.name.u32 %r1, %r2, %r3, {n};\n" for n in (first, *numbers[:count]))
+            for first in (1, 100, 1_000, 10_000) for count in (3, 50, 78, 79, 80, 150, 200)
+        ],
+        "periods": [
+            "".join(f"unknown.u32 {i}{', %r1' * k};\n" * (1 + k % 3) for i in range(5) for k in range(period))
+            for period in range(1, 9)
+        ],
+        "depths": [f"{chain}st.shared.b32 [%r9], %r{i + 2};\nst.shared.b32 [%r9], %r{i + 2};\n"
+                   for i, chain in enumerate(chains)],
+        "lengths": [
+            f".reg .b32 {'v' * size};\nxor.b32 %r1, {'v' * size}, {other};\nand.b32 %r2, %r1, {'v' * size};\n"
+            "st.shared.b32 [%r9], %r2;\nst.shared.b32 [%r8], %r2;\n"
+            for size in range(10, 40) for other in ("%r9", "%r10")
+        ],
+        "vectors": [
+            f"ld.shared.v{size}.b32 {{{', '.join(f'%r{base + step * i}' for i in range(size))}}}, [%r9];\n" * 2
+            for size in (2, 3, 4) for step in (1, -1, 2) for base in (4, 10, 12)
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", sorted(_list_repeats()))
+def test_the_python_around_a_limit(kind: str) -> None:
+    sources = [kernel(REGISTERS + body) for body in _list_repeats()[kind]]
+    assert_digest("limits", kind, "\n".join(ptx_to_python(source, sugar=True) for source in sources))
+
+
 @pytest.mark.parametrize("name", sorted(_WHOLE))
 def test_the_python_of_a_strange_module(name: str) -> None:
     assert_digest("strange", name, "\n".join(ptx_to_python(_WHOLE[name], sugar=sugar) for sugar in (False, True)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -35,6 +36,17 @@ def test_a_block_that_ends_before_one_inside_is_reported_where_that_was_opened()
     assert found.message == "`ptx.scope()` ends here, but `ptx.if_` inside it is still open"
     (note,) = found.notes
     assert re.fullmatch(rf"`ptx.if_` was opened at {re.escape(__file__)}:{(found.line or 0) + 1}(:\d+)?", str(note))
+
+
+def test_an_abandoned_block_leaves_its_labels_free() -> None:
+    def body() -> None:
+        with suppress(ValueError), ptx.if_(reg.scalar(pred, 1)):
+            ptx.label("again")
+            raise ValueError
+        ptx.label("again")
+        ptx.bra("again")
+
+    assert [line for line in code(body) if "again" in line] == ["again:", "bra again;"]
 
 
 def test_return_inside_a_block_is_refused() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from inspect import Parameter
@@ -12,8 +14,10 @@ from typing import Any
 
 import pytest
 
+import pyptx.ptx
 from pyptx.ir.base import Node
 from pyptx.specs import Layout
+from tests.digests import assert_digest
 from tests.ptx.interface import INTERFACE
 
 MISSING: frozenset[str] = frozenset()
@@ -127,6 +131,23 @@ def test_what_is_there_is_called_as_stated(module: str, entry: str) -> None:
     value = find_object(module, entry)
     if value is not _ABSENT and value is not None:
         assert list(differences(entry, value)) == []
+
+
+def list_signatures() -> Iterator[str]:
+    """Yield every public function and method of `ptx`, `reg` and `smem` with its arguments and their defaults."""
+    families = [part.name for part in pkgutil.walk_packages(pyptx.ptx.__path__, "pyptx.ptx.")]
+    for module in map(import_module, (*families, "pyptx.reg", "pyptx.smem")):
+        for name, value in sorted(vars(module).items()):
+            if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__:
+                for member, function in sorted(vars(value).items()) if inspect.isclass(value) else [("", value)]:
+                    if inspect.isfunction(function) and (member in ("__init__", "__call__") or member[:1] != "_"):
+                        arguments = inspect.signature(function).parameters.values()
+                        words = ", ".join(str(argument.replace(annotation=Parameter.empty)) for argument in arguments)
+                        yield f"{module.__name__}.{name}.{member}({words})"
+
+
+def test_the_signatures_are_the_reviewed_ones() -> None:
+    assert_digest("signatures", "ptx, reg, smem", re.sub(" at 0x[0-9a-f]+", "", "\n".join(list_signatures())))
 
 
 PLANTED = [

@@ -264,6 +264,17 @@ def test_arguments_that_an_instruction_does_not_have() -> None:
         ("exp", "ptx.ex2"),
         ("shfl", "ptx.inst.shfl"),
         ("smem", "import smem"),
+        ("reg", "import reg"),
+        ("shared", "smem.alloc"),
+        ("syncwarp", "ptx.bar.warp_sync()"),
+        ("threadIdx", "ptx.special.tid"),
+        ("blockIdx", "ptx.special.ctaid"),
+        ("blockDim", "ptx.special.ntid"),
+        ("gridDim", "ptx.special.nctaid"),
+        ("for_", "ptx.range_"),
+        ("exp2", "ptx.ex2"),
+        ("log2", "ptx.lg2"),
+        ("where", "ptx.selp"),
     ],
 )
 def test_a_name_that_ptx_does_not_have_names_what_it_has(name: str, instead: str) -> None:

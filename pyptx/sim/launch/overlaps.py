@@ -28,14 +28,11 @@ def find_spans(arrays: Sequence[Array]) -> list[Span]:
     differ in being writable."""
     ordered_arrays = sorted((array for array in arrays if array.size and array.flags.c_contiguous), key=_find_bounds)
     groups: list[list[Array]] = []
-    end = 0
     for array in ordered_arrays:
-        low, high = _find_bounds(array)
-        if groups and low < end:
+        if groups and _find_bounds(array)[0] < max(_find_bounds(other)[1] for other in groups[-1]):
             groups[-1].append(array)
         else:
             groups.append([array])
-        end = max(end, high)
     return [
         _make_span(group)
         for group in groups

@@ -77,10 +77,8 @@ def read_source_lines(module: Module, *other_modules: Module) -> SourceLines:
     """Read the `.loc` of the instructions of modules; a place in two of them has no source line."""
     sources = _read_module(module)
     for other_module in other_modules:
-        lines = _read_module(other_module).of_line
-        for line in lines.keys() & sources.of_line.keys():
-            sources.of_line[line] = lines[line] if lines[line] == sources.of_line[line] else ""
-        sources.of_line.update((line, name) for line, name in lines.items() if line not in sources.of_line)
+        for line, name in _read_module(other_module).of_line.items():
+            sources.of_line[line] = name if sources.of_line.get(line, name) == name else ""
     return sources
 
 

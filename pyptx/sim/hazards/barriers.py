@@ -83,14 +83,9 @@ class Barriers:
             members = group.split_by_cta(grid.first_thread, grid.stride).members
             if len(members) > 1 and self._are_parts_complete(grid, members, count) and self._synchronize_each(members):
                 return group.threads.tolist()
-        first, last = grid.find_slot(int(group.warps[0]) * 32), grid.find_slot(int(group.warps[-1]) * 32)
-        if first == last:
-            return self._arrive(grid, first, group.threads, group.warps, place, number, count, kind)
-        slots = (group.threads - grid.first_thread) // grid.stride
-        for slot in range(first, last + 1):
-            mine = group.threads[slots == slot]
-            if len(mine):
-                threads_released += self._arrive(grid, slot, mine, np.unique(mine >> 5), place, number, count, kind)
+        for mine in group.split_by_cta(grid.first_thread, grid.stride).members:
+            slot = grid.find_slot(int(mine[0]))
+            threads_released += self._arrive(grid, slot, mine, np.unique(mine >> 5), place, number, count, kind)
         return threads_released
 
     def _are_parts_complete(self, grid: Grid, members: list[Ints], count: int) -> bool:

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from pyptx.sim.base.events import Clock, Ints, Mask
+from pyptx.sim.hazards.crowds import sign_crowds
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.shadow import LEVEL, SLOTS, CellSet, Shadow
 from pyptx.sim.hazards.state import Grid
@@ -45,23 +46,24 @@ class SlotReaders:
 
 @dataclass(slots=True, eq=False)
 class CellCrowds:
-    """Cells that many warps access: the first lane of each cell with its warp and mask, and the warps and lanes of all
-    its threads, up to its end."""
+    """Cells that many warps access: the first lane of each cell with its warp, and the warps and lanes of all its
+    threads, up to its end."""
 
     cells: Ints
     lanes: Ints
     warps: Ints
-    masks: Ints
     of_warp: Ints
     of_lane: Ints
     ends: Ints
     _first: Clock | None = None
-    _columns: Ints | None = None
+    _columns: tuple[Ints, Ints] | None = None
 
-    def find_columns(self, group: Group) -> Ints:
-        """Return the clock columns of the threads, cell by cell."""
+    def find_columns(self, group: Group) -> tuple[Ints, Ints]:
+        """Return the clock columns of the threads, cell by cell, and the number that signs each cell's."""
         if self._first is not group.columns or self._columns is None:
-            self._first, self._columns = group.columns, group.columns[self.of_warp].astype(np.int64) + self.of_lane
+            columns = group.columns[self.of_warp].astype(np.int64) + self.of_lane
+            self._first = group.columns
+            self._columns = columns, sign_crowds(columns, np.append(0, self.ends[:-1]))
         return self._columns
 
 
@@ -83,7 +85,7 @@ def find_sharing(group: Group, cells: Ints, first_thread: int, stride: int) -> S
         return _group_by_cell(group, cells, (group.warps * 32 - first_thread) // stride)
     every = np.argsort(ctas.index, kind="stable")
     warps, ends = group.warp_index[ctas.first], np.cumsum([len(members) for members in ctas.members])
-    crowds = CellCrowds(mine, ctas.first, warps, group.masks[warps], group.warp_index[every], group.lanes[every], ends)
+    crowds = CellCrowds(mine, ctas.first, warps, group.warp_index[every], group.lanes[every], ends)
     return Sharing([], crowds, len(mine) == 1 or len(np.unique(mine)) == len(mine))
 
 
@@ -127,7 +129,7 @@ def _make_crowds(cells: Ints, first: Ints, warps: Ints, masks: Ints, counts: Int
     lanes = (masks[:, None] >> np.arange(32)) & 1 != 0
     of_warp, of_lane = np.repeat(warps, lanes.sum(axis=1)), np.nonzero(lanes)[1]
     ends = np.cumsum(lanes.sum(axis=1))[starts + counts - 1]
-    return CellCrowds(cells[starts], first[starts], warps[starts], masks[starts], of_warp, of_lane, ends)
+    return CellCrowds(cells[starts], first[starts], warps[starts], of_warp, of_lane, ends)
 
 
 class Footprint(CellSet):

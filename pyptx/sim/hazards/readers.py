@@ -12,6 +12,7 @@ import numpy as np
 from pyptx.sim.base.events import Access, Family, Ints, Mask, Space
 from pyptx.sim.hazards.clocks import CTA, SEEN
 from pyptx.sim.hazards.conflicts import follows_plainly, precedes
+from pyptx.sim.hazards.crowds import sign_crowds
 from pyptx.sim.hazards.footprints import CellCrowds, Footprint, SlotReaders, find_sharing
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.records import ALL_LANES, CROWD
@@ -101,8 +102,9 @@ class Readers:
 
     def _make_crowds(self, access: Access, group: Group, crowds: CellCrowds) -> Refs:
         """Return a reference for each cell, to a crowd of all its threads."""
-        numbers = self._make_records(access, group, crowds.warps, crowds.masks)
-        self.state.records.crowds.add(int(numbers[0]), crowds.find_columns(group), crowds.ends, self.state.clocks.now)
+        columns, signatures = crowds.find_columns(group)
+        numbers = self._make_records(access, group, crowds.warps, signatures)
+        self.state.records.crowds.add(int(numbers[0]), columns, crowds.ends, self.state.clocks.now)
         return (numbers * 64 + CROWD).astype(np.int32)
 
     def _make_records(self, access: Access, group: Group, warps: Ints, masks: Ints) -> Ints:
@@ -166,8 +168,8 @@ class Readers:
         ends, columns = np.append(starts[1:], len(cells)), state.clocks.find_columns(threads)
         warps, time = threads[starts] >> 5, np.maximum.reduceat(times, starts)
         first = (columns[starts] - (threads[starts] & 31)).astype(np.int32)
-        lives, masks = state.clocks.life_of[warps], np.int64(1) << (threads[starts] & 31)
-        record_numbers = state.records.add_warps(numbers[starts], lives, first, masks, time, True)
+        lives, signatures = state.clocks.life_of[warps], sign_crowds(columns, starts)
+        record_numbers = state.records.add_warps(numbers[starts], lives, first, signatures, time, True)
         for record, low, high in zip(record_numbers.tolist(), starts.tolist(), ends.tolist(), strict=True):
             state.records.crowds[record] = columns[low:high], times[low:high]
         self._add(plane, cells[starts], (record_numbers * 64 + CROWD).astype(np.int32))
@@ -219,7 +221,7 @@ class Readers:
     def _spill(self, plane: Plane, cells: Ints, refs: Refs) -> None:
         """Put readers without a slot into the sorted list."""
         if plane.spill is None:
-            plane.spill, plane.crowded = Spill(self._identify_readers), True
+            plane.spill = Spill(self._identify_readers)
         plane.spill.add(cells, refs)
         plane.spill.numbers.update(np.unique(self.state.records.access[refs >> 6]).tolist())
 
@@ -227,8 +229,6 @@ class Readers:
         """Number the threads of references."""
         records, record, lane = self.state.records, refs >> 6, refs.astype(np.int64) & 63
         masks = np.where(lane < ALL_LANES, 0, records.mask[record])
-        crowds = np.flatnonzero(lane == CROWD)
-        masks[crowds] = records.crowds.identify(record[crowds])
         return records.tag[record] + lane + masks * _SPREAD
 
     def _identify_readers(self, refs: Refs) -> Ints:
@@ -284,6 +284,7 @@ class Readers:
         starts = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
         record = refs >> 6
         numbers = records.copy_records(record, np.maximum.reduceat(times, starts))
+        records.mask[numbers] = sign_crowds(columns, starts)
         ends = np.append(starts[1:], len(owner))
         for number, low, high in zip(numbers.tolist(), starts.tolist(), ends.tolist(), strict=True):
             records.crowds[number] = columns[low:high], times[low:high]
@@ -341,8 +342,8 @@ class Readers:
         repeats &= np.minimum(*masks) >= 0
         crowds = np.flatnonzero((masks[0] < 0) & (masks[1] < 0))
         if len(crowds):
-            before, after = (records.crowds.identify(refs[crowds] >> 6) for refs in (old, new))
-            repeats[crowds] = before == after
+            same_threads = records.mask[old[crowds] >> 6] == records.mask[new[crowds] >> 6]
+            repeats[crowds] = same_warp[crowds] & same_threads
         return repeats
 
     def _follows(self, old: int, thread: int, ref: int) -> bool:
@@ -373,7 +374,6 @@ class Readers:
         """Return the set number of each cell of a plane."""
         if plane.sets is None:
             plane.sets = np.zeros_like(plane.write)
-            plane.crowded = True
         return plane.sets
 
     def _number_set(self, members: tuple[int, ...]) -> int:

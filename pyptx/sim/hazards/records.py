@@ -1,6 +1,7 @@
 """The accesses to which shadow memory refers: who, when and by which instruction, one row each.
 
-A reference is `record * 64 + lane`; lane 32 means all lanes of the record's mask, 33 a crowd; operations have lane 0.
+A reference is `record * 64 + lane`; lane 32 means all lanes of the record's mask, 33 a crowd, for which the mask is only a number;
+operations have lane 0.
 A thread's tag is `life * 128 + lane`: every CTA gives its warps new lives. No operation has a thread's tag.
 """
 

@@ -89,7 +89,6 @@ class Plane:
         self.sets: Refs | None = None
         self.spill: Spill | None = None
         """Readers of global memory without a slot."""
-        self.crowded = False
         self.strong = False
         self.odd = False
         """Whether anything but plain accesses of lanes was here since all threads knew all operations."""
@@ -103,6 +102,11 @@ class Plane:
         self.log = Log()
         """Atomics that no access had to be compared with so far; `settle` enters them into the cells."""
         self.settle: Callable[[], None] | None = None
+
+    @property
+    def crowded(self) -> bool:
+        """Whether a cell may have readers outside the first slot."""
+        return len(self.reads) > 1 or self.sets is not None or self.spill is not None
 
     def resolve_log(self) -> Plane:
         """Enter the logged accesses into the cells, and return the plane."""
@@ -118,7 +122,6 @@ class Plane:
     def get_slot(self, index: int) -> Refs:
         """Return the references in a slot of readers."""
         while index >= len(self.reads):
-            self.crowded = True
             self.reads.append(np.zeros_like(self.write))
         return self.reads[index]
 
@@ -284,11 +287,9 @@ class Shadow:
             at, refs = source.spill.find(before)
             if len(at):
                 target.spill = target.spill or Spill(source.spill.identify)
-                target.crowded = True
                 target.spill.add(after[at].reshape(-1), np.repeat(refs, after.shape[1]))
                 target.spill.numbers |= source.spill.numbers
         if source.sets is not None and source.sets[before].any():
             if target.sets is None:
                 target.sets = np.zeros_like(target.write)
-                target.crowded = True
             target.sets[after] = source.sets[before][:, None]

@@ -10,6 +10,7 @@ import pytest
 
 from pyptx import kernel, ptx, reg, smem
 from pyptx.diagnostics import PtxError
+from pyptx.dsl.registers import Reg
 from pyptx.ptx.transcript import ExactModule
 from pyptx.toolchain import sass
 from pyptx.types import b8, b32, b64, f32, f64, pred, s32, s64, u32, u64
@@ -516,3 +517,14 @@ def outside_of(write: Callable[[], object]) -> Callable[[], None]:
         write()
 
     return k
+
+
+def test_registers_of_a_module_are_what_those_of_a_function_are() -> None:
+    module = new_module()
+    x = module.reg(b32, "%x")
+    several = module.reg(f32, "%f", "%r<2>", "v")
+    assert isinstance(x, Reg)
+    assert [(r.name, r.dtype.name) for r in (x, several[0], *several[1], several[2])] == [
+        ("%x", "b32"), ("%f", "f32"), ("%r0", "f32"), ("%r1", "f32"), ("v", "f32"),
+    ]  # fmt: skip
+    assert module.ptx().endswith(".reg .b32 %x;\n.reg .f32 %f, %r<2>, v;\n")

@@ -39,8 +39,6 @@ class Access:
 class Tally(Observer):
     """The accesses of a launch."""
 
-    detailed = True
-
     def __init__(self) -> None:
         self.accesses: dict[tuple[int, str], Access] = {}
         self.bytes: dict[str, int] = {}

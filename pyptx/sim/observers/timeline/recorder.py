@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
-from pyptx.ir import Instruction, Label, visit
+from pyptx.ir import Label, visit
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.machine import Batch, Launch
@@ -319,7 +319,7 @@ def _label_blocks(program: Program) -> list[str]:
         for node in visit(code.function):
             if isinstance(node, Label):
                 current = node.name
-            elif isinstance(node, Instruction):
+            else:
                 before[id(node)] = current
         for block in program.blocks:
             if block.code is code and block.steps:

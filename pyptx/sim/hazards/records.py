@@ -1,8 +1,8 @@
 """The accesses to which shadow memory refers: who, when and by which instruction, one row each.
 
-A reference is `record * 64 + lane`; lane 32 means all lanes of the record's mask, 33 a crowd, for which the mask is only a number;
-operations have lane 0.
-A thread's tag is `life * 128 + lane`: every CTA gives its warps new lives. No operation has a thread's tag.
+A reference is `record * 64 + lane`; lane 32 means all lanes of the record's mask, 33 a crowd, whose mask only signs its
+threads; operations have lane 0. A thread's tag is `life * 128 + lane`: every CTA gives its warps new lives. No
+operation has a thread's tag.
 """
 
 from __future__ import annotations

@@ -40,9 +40,10 @@ def test_a_block_that_ends_before_one_inside_is_reported_where_that_was_opened()
 
 def test_an_abandoned_block_leaves_its_labels_free() -> None:
     def body() -> None:
-        with suppress(ValueError), ptx.if_(reg.scalar(pred, 1)):
-            ptx.label("again")
-            raise ValueError
+        for block in (ptx.if_(reg.scalar(pred, 1)), ptx.scope()):
+            with suppress(ValueError), block:
+                ptx.label("again")
+                raise ValueError
         ptx.label("again")
         ptx.bra("again")
 

@@ -74,6 +74,10 @@ def test_ptxas_agrees(first: str, second: str) -> None:
             ".func f(.param .align 8 .v2 .b32 r);\n.func f(.param .b8 r[16]){ret;}",
             "`r` was declared `.param .align 8 .v2 .b32`, and now `.param .b8[16]`",
         ),
+        (
+            ".func f(.param .b8 .align 8 r[8]);\n.func f(.param .b8 r[4]){ret;}",
+            "`r` was declared `.param .align 8 .b8[8]`, and now `.param .b8[4]`",
+        ),
         (".func f();\n.func f(.param .u32 r){ret;}", "it was declared with 0 parameters, and now with 1"),
         (".extern .func f();\n.func f(){ret;}", "it was declared `.extern`, and now without a linking directive"),
         (".extern .global .u32 g[4];\n.visible .global .u32 g[8];", "with size [4], and now [8]"),

@@ -237,13 +237,13 @@ class Variables:
 
     def _encode_value(self, value: str | Operand, width: int, kind: str) -> bytes:
         if isinstance(value, MaskOperand):
-            operand_value = self._evaluate(value.operand)
-            mask = int(number_value(value.mask))
+            remaining, mask = int(self._evaluate(value.operand)), int(number_value(value.mask))
             bits, shift = 0, 0
-            for byte in range(8):
-                if mask >> 8 * byte & 0xFF:
-                    bits |= (int(operand_value) >> 8 * byte & 0xFF) << shift
+            while mask:
+                if mask & 0xFF:
+                    bits |= (remaining & 0xFF) << shift
                     shift += 8
+                remaining, mask = remaining >> 8, mask >> 8
             return bits.to_bytes(width, "little")
         number = self._evaluate(value)
         if kind in ("f32", "f64"):

@@ -315,6 +315,14 @@ def test_a_machine_says_how_far_it_is() -> None:
     assert repr(m) == "<machine of k: 24 instructions, done>"
 
 
+def test_every_lane_has_a_place_from_the_start_to_the_end() -> None:
+    m, _ = machine()
+    first = TEXT[: TEXT.index("mov.u32 %t")].count("\n") + 1
+    assert [(s.warp, s.lanes, s.doing, s.line) for s in m.where()] == [(0, 32, "runs", first), (1, 32, "runs", first)]
+    m.finish()
+    assert m.where() == []
+
+
 def test_registers_of_128_bits_are_integers() -> None:
     text = kernel(
         ".reg .b128 %q; cvt.u64.u32 %rd1, %t; mov.b64 %rd2, -1; mov.b128 %q, {%rd1, %rd2};\n"

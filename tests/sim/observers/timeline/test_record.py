@@ -13,6 +13,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.observers.timeline import Stopped
+from pyptx.sim.observers.timeline import record as record_module
 from pyptx.sim.observers.timeline.findings import Spot, locate_stop
 from tests.messages import raises
 from tests.sim.observers.timeline.runs import BULK, HAND_OVER, HEAD, find_track, timeline
@@ -35,6 +36,17 @@ def test_a_wait_ends_when_the_last_arrival_has_run(schedule: str) -> None:
     assert wait.line == line_of(HAND_OVER, "try_wait")
     assert wait.cause is not None
     assert (wait.cause.track, wait.cause.time) == (find_track(record, 0, "warp 0"), 9)
+
+
+def test_a_record_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count(most: int) -> tuple[int, bool]:
+        monkeypatch.setattr(record_module, "MOST_RECORDS", most)
+        run_record = timeline(BULK, 64).recorded
+        return sum(map(len, (run_record.runs, run_record.waits, run_record.transfers))), run_record.is_truncated
+
+    whole, is_truncated = count(1000)
+    assert not is_truncated
+    assert [count(most) for most in range(whole + 1)] == [*((most, True) for most in range(whole)), (whole, False)]
 
 
 def test_a_warp_that_comes_early_to_a_barrier_waits_for_the_last_one() -> None:

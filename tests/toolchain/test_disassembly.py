@@ -9,6 +9,7 @@ import pytest
 from pyptx.diagnostics import PtxError
 from pyptx.toolchain import AssemblyError, ToolFailed, assemble, disassemble, sass, sass_difference, sass_equal
 from pyptx.toolchain.cubin import Engine
+from tests.messages import assert_message
 from tests.toolchain.modules import HEAD, SMALL, TWO_KERNELS
 
 ENGINES: list[Engine | None] = ["ptxas", "nvjitlink", None]
@@ -142,6 +143,7 @@ def test_a_change_is_seen_and_named(name: str, engine: Engine) -> None:
     assert old in TWO_KERNELS
     differences = sass_difference(TWO_KERNELS, TWO_KERNELS.replace(old, new), engine=engine)
     assert any(name.endswith(ending) for name in differences)
+    assert_message("differences", f"{name}, {engine}", "\n".join(differences))
 
 
 def test_the_order_of_functions_does_not_matter() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pyptx.codegen.trial import run_trial
+from pyptx.diagnostics import PtxError
 from pyptx.ir import Function, visit
 from pyptx.parser import parse
+from tests.messages import raises
 
 
 def trial(
@@ -62,3 +64,9 @@ def test_a_kernel_that_reports_hazards_and_changes_bytes() -> None:
     ]  # fmt: skip
     assert lines[3] == "finished; 1 hazards found"
     assert "PTX09" in lines[4]
+
+
+def test_a_kernel_that_does_not_end_is_stopped() -> None:
+    body = ".reg .b64 %n;\nmov.b64 %n, 0;\nL:\nadd.u64 %n, %n, 1;\nbra L;"
+    with raises(PtxError, match="more than 2000000 instructions"):
+        trial(".maxntid 1", body=body)

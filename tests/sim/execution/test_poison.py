@@ -16,7 +16,7 @@ from pyptx.sim.program.blocks import prepare
 from tests.examples.test_kernels import RUNS, simulate_run
 from tests.messages import raises
 from tests.sim.kernels import kernel
-from tests.sim.test_corpus import _CASES  # pyright: ignore[reportPrivateUsage]
+from tests.sim.test_corpus import CASES
 from tools import sim_corpus
 
 STORE = "st.global.u32 [%o], %r0;"
@@ -188,7 +188,7 @@ def test_the_examples_read_nothing_uninitialized(example: Any, monkeypatch: pyte
     np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), example.rtol, example.atol)
 
 
-@pytest.mark.parametrize("case", _CASES[5::30], ids=lambda case: f"{case[0]}-{case[2].path}-{case[3].name[:40]}")
+@pytest.mark.parametrize("case", CASES[5::30], ids=lambda case: f"{case[0]}-{case[2].path}-{case[3].name[:40]}")
 def test_kernels_of_the_corpus_read_nothing_uninitialized(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sim, "run", partial(sim.run, poison=True, check="none"))
     result = sim_corpus.outcome(*case)

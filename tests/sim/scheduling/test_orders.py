@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product as product_of
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.base.lanes import Shape
 from pyptx.sim.scheduling.orders import make_order
+from pyptx.sim.scheduling.turns import make_turns
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
+from tests.digests import assert_digest
 from tests.examples.test_kernels import RUNS, Run, simulate_run
 from tests.messages import raises
 from tests.sim.kernels import kernel
-from tests.sim.test_corpus import _CASES  # pyright: ignore[reportPrivateUsage]
+from tests.sim.test_corpus import CASES
 from tools import sim_corpus
 
 SEEDS = [("random", seed) for seed in range(5)] + [("adversarial", seed) for seed in range(9)]
@@ -52,7 +55,7 @@ def test_the_same_seed_is_the_same_run(schedule: str) -> None:
     assert first.instructions != variation.instructions
 
 
-@pytest.mark.parametrize("case", _CASES[::45], ids=lambda case: f"{case[0]}-{case[2].path}-{case[3].name[:40]}")
+@pytest.mark.parametrize("case", CASES[::45], ids=lambda case: f"{case[0]}-{case[2].path}-{case[3].name[:40]}")
 def test_kernels_of_the_corpus_equal_their_references_in_every_order(
     case: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +169,41 @@ def test_adversarial_seeds_are_different_orders() -> None:
     orders = [order for seed in range(9) if (order := make_order("adversarial", seed, 0, shape)) is not None]
     assert len({order.name for order in orders}) == 9
     assert len({(order.ranks.tobytes(), order.down) for order in orders}) == 9
+
+
+def describe_order(schedule: str, seed: int, shape: Shape) -> str:
+    """Return an order and what it draws next."""
+    order = make_order(schedule, seed, seed % 3, shape)
+    assert order is not None
+    lanes = shape.select_index(np.arange(shape.lanes))
+    parts = [(pc, *part) for pc in (2, 5) for part in order.split(0, pc, lanes)]
+    ready = {key: [part] for _, key, part in parts}
+    return " ".join(map(str, (
+        order.name, order.ranks.tolist(), order.down, order.fair, sorted(order.hasty),
+        [(key, part.index.tolist()) for _, key, part in parts], [order.pick(ready) for _ in range(5)],
+        [part.index.tolist() for part in order.split_warps(lanes)], [order.draw_turn() for _ in range(5)],
+        [order.should_yield(key, ready) for key in ready], [order.should_land() for _ in range(9)],
+        [None if refused is None else refused.tolist() for _ in range(20) for refused in [order.draw_refusals(lanes)]],
+    )))  # fmt: skip
+
+
+@pytest.mark.parametrize("schedule", ["random", "adversarial"])
+def test_a_seed_is_always_the_same_order(schedule: str) -> None:
+    shapes = [Shape((32, 1, 1), 1), Shape((96, 2, 1), 3), Shape((512, 1, 1), 1), Shape((64, 1, 1), 40)]
+    orders = [describe_order(schedule, seed, shape) for seed in range(24) for shape in shapes]
+    assert_digest("orders", schedule, "\n".join(orders))
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "random", "adversarial"])
+def test_a_seed_is_always_the_same_turns(schedule: str) -> None:
+    lines: list[str] = []
+    for seed in range(12):
+        turns = make_turns(schedule, seed)
+        starts = [turns.starts_next(busy, runs) for _ in range(9) for busy in (False, True) for runs in (False, True)]
+        flags = list(product_of((False, True), repeat=3))
+        picks = [turns.pick(able, polling) for _ in range(3) for able in flags[1:] for polling in flags]
+        lines.append(f"{turns.kind} {turns.short} {starts} {picks}")
+    assert_digest("orders", f"turns {schedule}", "\n".join(lines))
 
 
 def test_spinning_on_a_flag_ends_in_every_order() -> None:

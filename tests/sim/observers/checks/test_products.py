@@ -49,6 +49,19 @@ def test_a_product_of_warps_overflows() -> None:
     assert str(finding.agent) == "CTA 0 warp 0 lane 0"
 
 
+@pytest.mark.parametrize("to", ["f16", "f32"])
+@pytest.mark.parametrize("start", ["f16", "f32"])
+def test_a_product_of_fragments_overflows_in_half_precision(to: str, start: str) -> None:
+    size = {"f16": 4, "f32": 8}
+    d, x = ", ".join(f"%d{index}" for index in range(size[to])), ", ".join(["%x"] * 8)
+    c = ", ".join(["%c"] * size[start])
+    body = f""".reg .b32 %d<8>, %c, %x; mov.b32 %c, 0; mov.b32 %x, 0x7BFF7BFF;
+wmma.mma.sync.aligned.row.col.m16n16k16.{to}.{start} {{{d}}}, {{{x}}}, {{{x}}}, {{{c}}};"""
+    hazards = sim.run(parse(kernel(body)), block=32, args=(np.zeros(32, np.int32),), check="numerics").hazards
+    expected = [("PTX0993", 256)] if to == "f16" else []
+    assert [(finding.rule.code, finding.count) for finding in hazards] == expected
+
+
 def test_one_warp_overflows() -> None:
     (finding,) = mma(ONE, TWO, special=pair(LARGE, 0))
     assert (finding.rule.code, finding.count, str(finding.agent)) == ("PTX0993", 8, "CTA 0 warp 1 lane 0")

@@ -59,7 +59,10 @@ class _Folding:
         if not step.emits:
             return step
         value, before = self.absorb(step.value, out)
-        return step.replace(value=value, emits=(*before, *step.emits)) if before else step
+        if before:
+            step = step.replace(value=value, emits=(*before, *step.emits))
+        self.emitting[id(value)] = value
+        return step
 
     def fold_block(self, step: Block, out: list[Step]) -> Block:
         header, before = self.absorb(step.header, out)

@@ -27,7 +27,6 @@ from pyptx.codegen.plan import (
     Plan,
     Repeat,
     Step,
-    build_path,
     walk,
 )
 from pyptx.codegen.statements import Statements
@@ -38,12 +37,11 @@ from pyptx.ir.walk import visit
 from pyptx.types import ALL
 
 _TYPES = frozenset(kind.name for kind in ALL)
-_LAYOUTS = (build_path("module.layout"), build_path("ptx.layout"))
-_SPACING = frozenset(("style", "before", "ending", "layouts", "newline"))
+_SPACING = frozenset(("before", "ending", "layouts", "newline"))
 
 
 def build_readable_plan(plan: Plan, module: Module) -> Plan:
-    """Return the plan of the plain file with readable function bodies."""
+    """Return the bare plan of a file with readable function bodies."""
     target = choose_architecture(module)
     version = int(module.version.major), int(module.version.minor)
     names = Names()
@@ -59,7 +57,7 @@ def build_readable_plan(plan: Plan, module: Module) -> Plan:
         if isinstance(step, Define) and step.opens and isinstance(step.opens[0], Function):
             renamed_step = step.replace(name=_choose_function_name(step, step.opens[0], names))
             out.append(drop_unused(make_readable(renamed_step, function_bodies[id(step.opens[0])], setting)))
-        elif not _is_spacing(step):
+        else:
             out.append(_drop_spacing(step))
     steps, constants = shorten_symbols(out, list(_find_symbols(module)), names)
     constants += [Line(loop, (), name) for loop, name in waits.items()]
@@ -97,13 +95,6 @@ def _find_module_names(steps: Sequence[Step]) -> Iterator[str]:
             yield from step.names or (step.module,)
         elif isinstance(step, Line) and step.target is not None:
             yield from (part.id for part in iterate_parts(step.target) if isinstance(part, Name))
-
-
-def _is_spacing(step: Step) -> bool:
-    """Tell whether a step only sets spacing."""
-    if isinstance(step, Line) and isinstance(step.value, Call):
-        return step.value.function in _LAYOUTS or step.target == Name("STYLE")
-    return False
 
 
 def _drop_spacing(step: Step) -> Step:

@@ -84,8 +84,11 @@ def _parse_primary(cursor: Cursor, frames: list[_Frame], initializer: bool) -> b
     """Parse up to a complete value; return False while another must follow (after an operator or opening bracket)."""
     frame, kind, token = frames[-1], cursor.kind, cursor.token
     if kind == "NAME":
-        frame.values.append(_parse_name(cursor, frames, initializer))
-        return frames[-1] is frame
+        value = _parse_name(cursor, frames, initializer)
+        if frames[-1] is not frame:
+            return False
+        frame.values.append(value)
+        return True
     if kind == "NUMBER":
         return _parse_number(cursor, frames, initializer)
     if kind != "PUNCTUATION":
@@ -327,7 +330,6 @@ def _close(cursor: Cursor, frames: list[_Frame]) -> bool:
     elif frame.kind == "mask":
         operand = MaskOperand(frame.subject, elements[0])
     else:
-        outer.values.pop()
         operand = IndexedOperand(frame.subject, elements[0])
     cursor.take()
     outer.values.append(operand)

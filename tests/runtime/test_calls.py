@@ -152,12 +152,25 @@ class CudaArray:
 
 
 class DlpackArray:
-    """An object with only DLPack: memory of a GPU."""
+    """An object with only DLPack: memory of a GPU, or of another of its kinds of devices."""
 
     shape, dtype = (1000,), np.dtype(np.float32)
 
+    def __init__(self, kind: int = 2) -> None:
+        self.kind = kind
+
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (2, 0)
+        return (self.kind, 0)
+
+
+_HOSTS = {"kDLCPU": 1, "kDLCUDAHost": 3, "kDLROCMHost": 11}
+
+
+@pytest.mark.parametrize("kind", range(1, 18))
+def test_only_memory_of_the_host_is_taken_with_numpy(kind: int) -> None:
+    remedy = r"; use numpy\.asarray\(x\)$" if kind in _HOSTS.values() else " in GPU memory; kernels run"
+    with raises(PtxError, match=f"(?m)expected an array, found DlpackArray{remedy}"):
+        add_scaled(A, DlpackArray(kind), scale=1.0)
 
 
 @pytest.mark.parametrize("array", [CudaArray(), DlpackArray()])

@@ -135,6 +135,8 @@ def test_what_is_there_is_called_as_stated(module: str, entry: str) -> None:
 
 def list_signatures() -> Iterator[str]:
     """Yield every public function and method of `ptx`, `reg` and `smem` with its arguments and their defaults."""
+    for name in dir(pyptx.ptx):
+        getattr(pyptx.ptx, name)  # Creates the functions that are created on first use.
     families = [part.name for part in pkgutil.walk_packages(pyptx.ptx.__path__, "pyptx.ptx.")]
     for module in map(import_module, (*families, "pyptx.reg", "pyptx.smem")):
         for name, value in sorted(vars(module).items()):

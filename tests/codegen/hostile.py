@@ -124,6 +124,8 @@ def _shapes() -> Iterator[tuple[str, str]]:
         yield f"blocks in {depth} loops", kernel(flag + "".join(f"{label}:\n" for label in starts) + inside + tails)
         heads = "".join(f"@p bra {label};\n" for label in starts)
         yield f"blocks in {depth} conditions", kernel(flag + heads + inside + "".join(f"{label}:\n" for label in ends))
+    wait = "mbarrier.try_wait.parity.b64 p, [r], s;\n@!p bra W;\n"
+    yield "waits without a space", kernel(f"{flag}.reg .b64 r;\n.reg .b32 s;\nW:\n{wait}")
     yield (
         "jump tables",
         kernel(

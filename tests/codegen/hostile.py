@@ -9,7 +9,9 @@ from tests.codegen.transcripts import HEADER, kernel
 
 WORDS = [
     *keyword.kwlist,
-    *(w for w in keyword.softkwlist if w != "_"),
+    "case",
+    "match",
+    "type",
     "eval",
     "exec",
     "open",

@@ -26,7 +26,7 @@ OLD = (
     "atom.global.add.u32 q_b32_0, [q_b64_1], q_b32_2;",
     "atom.global.add.u64 q_b64_0, [q_b64_1], q_b64_2;",
     "atom.shared.cas.b32 q_b32_0, [q_b64_1], q_b32_2, q_b32_3;",
-    "atom.shared.cas.b64 q_b64_0, [q_b64_1], q_b64_2, q_b64_3;",
+    "atom.shared.exch.b64 q_b64_0, [q_b64_1], q_b64_2;",
     "red.global.add.u32 [q_b64_0], q_b32_1;",
     "red.shared.add.u64 [q_b64_0], q_b64_1;",
 )

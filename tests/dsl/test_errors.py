@@ -393,3 +393,11 @@ def test_a_float_register_is_not_read_as_an_integer() -> None:
         _ = n.f32.u32 + 1
 
     assert code(right) == ["and.b32 %r1, %f0, 1;", "mov.b32 %r2, %f0;", "add.u32 %r3, %r2, 1;", "add.u32 %r4, %r0, 1;"]
+
+
+def test_a_value_error_of_the_kernel_itself_is_not_replaced() -> None:
+    def body() -> None:
+        raise ValueError("mine") from KeyError()
+
+    with pytest.raises(ValueError, match="mine"):
+        make_kernel(body).ptx()

@@ -237,14 +237,9 @@ class Variables:
 
     def _encode_value(self, value: str | Operand, width: int, kind: str) -> bytes:
         if isinstance(value, MaskOperand):
-            remaining, mask = int(self._evaluate(value.operand)), int(number_value(value.mask))
-            bits, shift = 0, 0
-            while mask:
-                if mask & 0xFF:
-                    bits |= (remaining & 0xFF) << shift
-                    shift += 8
-                remaining, mask = remaining >> 8, mask >> 8
-            return bits.to_bytes(width, "little")
+            number, mask = int(self._evaluate(value.operand)), int(number_value(value.mask))
+            # A mask is one byte: 0xFF, 0xFF00, …
+            return (((number & mask) >> max(0, mask.bit_length() - 8)) & 0xFF).to_bytes(width, "little")
         number = self._evaluate(value)
         if kind in ("f32", "f64"):
             return struct.pack("<f" if kind == "f32" else "<d", float(number))

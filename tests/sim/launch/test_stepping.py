@@ -127,6 +127,8 @@ def test_nothing_is_written_before_the_end() -> None:
     assert out.tolist() == [6 + t for t in range(64)]
     assert result.stats.lanes == 64
     assert not m.step()
+    with raises(PtxError, match="the kernel has ended: there is nothing to show"):
+        m.registers(0)
 
 
 def test_memory_shows_what_the_kernel_has_written_so_far() -> None:

@@ -286,6 +286,24 @@ cvt.u32.u16 %r3, %h1; add.u32 %r2, %r2, %r3; st.global.u32 [%o], %r2;"""
     assert outputs[0] == outputs[1]
 
 
+def test_uses_in_the_loop_of_a_function_count() -> None:
+    module = """.func (.reg .b32 %sum) add_up(.reg .b32 %n, .reg .b64 %at)
+{
+.reg .b64 %wide; .reg .pred %more;
+mov.b32 %sum, 0;
+again: mul.wide.u32 %wide, %n, 4;
+add.u64 %wide, %at, %wide;
+ld.global.u32 %sum, [%wide];
+add.u32 %n, %n, -1;
+setp.gt.s32 %more, %n, 40;
+@%more bra again;
+ret;
+}"""
+    text = kernel("sub.u32 %r1, %t, 1;\ncall (%r2), add_up, (%t, %o);", module=module)
+    result = sim.run(parse(text), "k", block=64, args=(np.zeros(256, np.int32),), check="numerics", on_hazard="report")
+    assert [(finding.rule.code, finding.place.text) for finding in result.hazards] == []
+
+
 def test_an_address_that_wraps_stands_before_the_error_it_leads_to() -> None:
     body = "mov.u32 %r1, 50000;\nmul.lo.s32 %r2, %r1, %r1;\n" + MAIN.replace("@%p1", "")
     out = np.zeros(64, np.int32)

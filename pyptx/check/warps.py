@@ -103,8 +103,9 @@ def _compute_guard_truth(runs: Sequence[Run]) -> dict[Register, Truth]:
     truths: dict[Register, Truth] = {}
     for step, (reads, writes), constants in track_constants(runs, [_find_live_ins(run, inputs) for run in runs]):
         instruction = step.instruction
-        alone = len(writes) == 1 or instruction.opcode == "shfl"  # its predicate comes second
-        if not alone or writes[0] not in inputs or instruction.predicate is not None:
+        # The predicate of `shfl` comes second. Registers that are not declared are not written.
+        alone = len(writes) == 1 or instruction.opcode == "shfl"
+        if not writes or not alone or writes[0] not in inputs or instruction.predicate is not None:
             continue
         if instruction.modifiers[-1:] == (".pred",):
             truths[writes[0]] = _evaluate_logic(instruction, [truths.get(register, _UNKNOWN) for register in reads])

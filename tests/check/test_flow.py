@@ -223,6 +223,12 @@ def test_a_register_that_holds_a_constant_on_every_path_is_that_constant(constan
     assert bool(findings) is warns
 
 
+def test_a_shfl_of_an_undeclared_register_does_not_keep_the_rest_from_being_checked() -> None:
+    body = "mov.u32 %r1, %tid.x;\nshfl.sync.bfly.b32 %none, %r1, 1, 31, -1;\nld.shared.b32 %r2, [%r1];\n"
+    body += "setp.eq.b32 %p0, %r2, 0;\n@%p0 bra L;\nbar.sync 0;\nL: bar.sync 1;"
+    assert report(body) == ["PTX0401 2", "PTX0601 6"]
+
+
 def test_a_guard_that_is_not_declared_does_not_keep_the_rest_from_being_checked() -> None:
     body = f"{_ONE_THREAD}@%p0 bra A;\n@%undeclared bra B;\nbar.sync 0;\nB: mov.b32 %r1, 1;\nA:\n"
     assert report(f"{body}st.global.b32 [%rd7], %r0;") == ["PTX0401 4", "PTX0601 5"]

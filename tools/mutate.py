@@ -74,9 +74,11 @@ def draw(mutants: Iterable[Mutant], count: int, seed: int) -> list[Mutant]:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of tests per mutant, and seconds beyond its usual time after which a test counts as hung."""
+    """Seconds of tests per mutant, then per survivor of these, and seconds beyond its usual time after which a test
+    counts as hung."""
 
     budget: float = 100.0
+    survivor_budget: float = 0.0
     patience: float = 30.0
 
 
@@ -123,6 +125,23 @@ def _run(
     status = tree.run([*arguments, *files], {"MUTATION_SELECT": str(selection)}, seconds)
     failures = selection.with_suffix(".failed").read_text("utf-8").splitlines()
     return status, [str(json.loads(line)) for line in failures]
+
+
+def judge_survivors(
+    verdicts: Sequence[Verdict], trees: Sequence[Tree], test_coverage: Coverage, limits: Limits
+) -> list[Verdict]:
+    """Test survivors again with the larger budget, if tests are left."""
+    open_verdicts = [
+        verdict
+        for verdict in verdicts
+        if verdict.outcome == "survived"
+        and sum(test.seconds for test in test_coverage.rank_tests(verdict.mutant.point)) > limits.budget
+    ]
+    if limits.survivor_budget <= limits.budget or not open_verdicts:
+        return list(verdicts)
+    mutants = [verdict.mutant for verdict in open_verdicts]
+    final = judge_all(mutants, trees, test_coverage, Limits(limits.survivor_budget, patience=limits.patience))
+    return [*(verdict for verdict in verdicts if verdict not in open_verdicts), *final]
 
 
 def confirm(
@@ -217,6 +236,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=200, help="number of mutants (default: 200)")
     parser.add_argument("--jobs", type=int, default=2, help="copies of the tree to run tests in (default: 2)")
     parser.add_argument("--budget", type=float, default=100, help="seconds of tests per mutant (default: 100)")
+    parser.add_argument(
+        "--survivor-budget", type=float, default=0, help="seconds of tests per survivor, in a second round"
+    )
     parser.add_argument("--measure", action="store_true", help="measure again which tests run which statements")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--package", default="pyptx", help=argparse.SUPPRESS)
@@ -239,11 +261,12 @@ def main(argv: list[str] | None = None) -> int:
     print(f"commit {commit or 'none'}, seed {seed}, {len(sample)} of {len(candidates):,} mutants")
     identities = {(item.path, item.function, item.before, item.after) for item in equivalents}
     equivalent_sample = [mutant for mutant in sample if _identity(mutant) in identities]
-    limits = Limits(options.budget)
+    limits = Limits(options.budget, options.survivor_budget)
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         trees = [copy_tree(root, Path(folder) / str(job), options.package) for job in range(options.jobs)]
         test_coverage = _load_coverage(root, trees, afresh=options.measure)
         verdicts = judge_all([m for m in sample if m not in set(equivalent_sample)], trees, test_coverage, limits)
+        verdicts = judge_survivors(verdicts, trees, test_coverage, limits)
         verdicts = confirm(verdicts, trees, test_coverage, limits)
     rate = report([*verdicts, *(Verdict(mutant, "equivalent") for mutant in equivalent_sample)])
     obsolete = sorted(identities - {_identity(mutant) for mutant in population})

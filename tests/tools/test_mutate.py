@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutate import ROOT, Limits, confirm, draw, judge_all, main, read_equivalents
+from tools import mutate
+from tools.mutate import ROOT, Limits, confirm, draw, judge_all, judge_survivors, main, read_equivalents
 from tools.mutation import coverage
 from tools.mutation.coverage import FileRecord
 from tools.mutation.mutants import mutants
@@ -161,6 +162,23 @@ def verdicts(measurement: tuple[list[Tree], coverage.Coverage]) -> Iterator[dict
     judgments = judge_all(sample, trees, coverage_map, Limits(patience=2))
     yield {verdict.mutant.after: (verdict.outcome, verdict.detail) for verdict in judgments}
     assert all((tree.root / "pkg/sums.py").read_text("utf-8") == SUMS for tree in trees)
+
+
+def test_survivors_get_a_second_round(
+    measurement: tuple[list[Tree], coverage.Coverage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees, coverage_map = measurement
+    monkeypatch.setattr(mutate, "FIRST_SECONDS", 0.0)
+    limits = Limits(budget=0, survivor_budget=100, patience=2)
+    changes = ("amount -= values[place]", "return a if a >= b else b", "return 71")
+    sample = [mutant for mutant in mutants("pkg/sums.py", SUMS) if mutant.after in changes]
+    first = judge_all(sample, trees, coverage_map, limits)
+    assert sorted(verdict.outcome for verdict in first) == ["never run", "survived", "survived"]
+    final = judge_survivors(first, trees, coverage_map, limits)
+    assert {verdict.mutant.after: verdict.outcome for verdict in final} == {
+        "amount -= values[place]": "killed", "return a if a >= b else b": "survived", "return 71": "never run",
+    }  # fmt: skip
+    assert judge_survivors(first, trees, coverage_map, Limits(budget=0)) == first
 
 
 def write(root: Path, source: str, files: dict[str, str]) -> None:

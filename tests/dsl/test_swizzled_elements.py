@@ -127,8 +127,9 @@ def test_a_copy_without_a_swizzle_goes_with_linear_elements() -> None:
     assert "PTX0840" not in {finding.code for finding in k.check()}
 
 
-def test_the_stages_of_a_ring_count() -> None:
-    @kernel(arch="sm_90a", in_specs=(Tile.wgmma_a(8, 64, bf16),), block=(32, 1, 1), extern_smem=True, smem=1024)
+@pytest.mark.parametrize("first", [0, 1024])
+def test_the_stages_of_a_ring_count(first: int) -> None:
+    @kernel(arch="sm_90a", in_specs=(Tile.wgmma_a(8, 64, bf16),), block=(32, 1, 1), extern_smem=True, smem=first)
     def k(x: TensorSpec) -> None:
         smem.alloc(bf16, (8, 64), "128B")[0, 0]
         a, full = smem.alloc(bf16, (4, 8, 64), "128B"), smem.mbarrier(1)

@@ -13,7 +13,8 @@ from pyptx.ir import ImmediateOperand, LabelOperand
 from pyptx.ir.operands import Operand
 from pyptx.isa.model import Kind as OperandKind
 from pyptx.isa.traits import Trait
-from pyptx.sim.program.blocks import BRANCH, CALL, EXIT, RET, TABLE, TRAP, Block, Program, find_names, resolve_name
+from pyptx.sim.program.assignment import find_successors
+from pyptx.sim.program.blocks import BRANCH, CALL, EXIT, RET, Block, Program, find_names, resolve_name
 
 _DEEP = 64
 """How many definitions of an address to follow."""
@@ -65,19 +66,13 @@ class Reach:
         return reachable
 
     def _list_successors(self, block: Block) -> tuple[int, ...]:
-        has_guard = bool(block.steps) and block.steps[-1].instruction.predicate is not None
-        after = (block.pc + 1,) if block.pc + 1 < len(self.program.blocks) else ()
-        if block.ending == BRANCH:
-            return (*block.targets, *(after if has_guard else ()))
-        if block.ending == TABLE:
-            return block.targets
+        """Return the blocks that lanes may enter next, including those of other functions."""
+        after = find_successors(block)
         if block.ending == CALL:
             entries = {c.function.name: c.entry for c in self.program.codes}
             return (*after, *(entries[n] for n in block.code.callees if n in entries))
         if block.ending == RET and not block.code.function.is_entry:
-            return tuple(b.pc for b in self.program.blocks if b.after_call is not None)
-        if block.ending in (RET, EXIT, TRAP):
-            return after if has_guard else ()
+            return (*after, *(b.pc for b in self.program.blocks if b.after_call is not None))
         return after
 
     def precedes(self, start: int, pc: int, is_runnable: bool) -> bool:
@@ -112,18 +107,12 @@ class Reach:
 
     def _follow_within(self, pc: int) -> tuple[int, ...]:
         """Return the successors of a block in its function; calls return."""
-        block = self.program.blocks[pc]
-        if block.ending == CALL:
-            return (pc + 1,)
-        has_guard = bool(block.steps) and block.steps[-1].instruction.predicate is not None
-        if block.ending in (RET, EXIT, TRAP):
-            return (pc + 1,) if has_guard else ()
-        return self._list_successors(block)
+        return find_successors(self.program.blocks[pc])
 
     def _closes_loop(self, source: int, head: int, pc: int) -> bool:
         """Tell whether a jump from one block to another closes a loop that contains a third."""
         above = self._compute_dominators(source)
-        if head not in self._collect_dominators(above, source) or head not in self._collect_dominators(above, pc):
+        if head not in self._collect_dominators(above, source):
             return False
         blocks, todo = {pc}, [pc]
         while todo:

@@ -19,6 +19,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.launch import progress
+from pyptx.sim.program.blocks import prepare
 from tests.messages import raises
 from tests.sim.kernels import HEAD, assert_reported, kernel
 
@@ -197,6 +198,27 @@ def test_a_launch_that_must_take_very_long_says_so_before_it_starts(grid: int, s
     notes = [str(warning.message) for warning in records]
     assert len(notes) == says
     assert not notes or "thread-instructions per second" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("add.u32 %r0, %r0, 1;", 3),
+        ("add.u32 %r0, %r0, 1;\nbra end;\nadd.u32 %r0, %r0, 1;\nend: trap;", 4),
+        ("@%p0 bra end;\nadd.u32 %r0, %r0, 1;\nadd.u32 %r0, %r0, 1;\nend:", 3),
+        ("@%p0 bra end;\nexit;\nend: bar.sync 0;", 3),
+        ("@%p0 bra end;\nbar.sync 0;\nbar.sync 0;\nexit;\nend:", 3),
+        ("@%p0 trap;\nbar.sync 0;", 2),
+        ("T: .branchtargets one, two;\nbrx.idx %t, T;\none: add.u32 %r0, %r0, 1;\ntwo: add.u32 %r0, %r0, 1;", 4),
+        ("again: add.u32 %r0, %r0, 1;\n@%p0 bra again;", 4),
+        ("call f;", 3),
+        ("again: add.u32 %r0, %r0, 1;\nbra again;", 0),
+    ],
+)
+def test_a_launch_executes_at_least_the_instructions_of_the_shortest_path(body: str, count: int) -> None:
+    module = ".func f() { .reg .b32 %r<2>; mov.u32 %r0, 1; ret; }"
+    program = prepare(parse(kernel(body, params="", module=module)), "k")
+    assert progress.count_least_instructions(program) == count
 
 
 def _stream() -> None:

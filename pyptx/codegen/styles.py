@@ -66,7 +66,7 @@ def _find_spacing(spots: Spots) -> Style:
         node = item.node
         if type(node) is Instruction:
             # Statements of one form are counted together; the others one by one.
-            form = node.layout.form if node.layout is not None else None
+            form = getattr(node.layout, "form", None)
             key = (form, item.gaps[0], item.asm, item.depth) if form else item.gaps
             entry = alike.get(key) if form else None
             if entry is not None:
@@ -228,7 +228,7 @@ class Comparison:
         """Return the gaps that differ from the style: by index, "op" and -1 as in `Style.forms`."""
         place = self.place
         if type(node) is Instruction and self.simple[place.asm] and node.opcode not in self.special:
-            form = node.layout.form if node.layout is not None else None
+            form = getattr(node.layout, "form", None)
             if form:
                 key = form, gaps[0], place.last, place.depth, place.asm
                 difference = self.cache.get(key)

@@ -24,16 +24,16 @@ _WINDOW_SIZE = 1 << 32
 
 
 def _mov(match: Match, signature: Signature) -> Operation | None:
-    d, a = signature
+    (d, a), kind = signature, match.modifiers[-1]
     if a.kind is Kind.SPECIAL:
-        return value(lambda v: tuple(np.array(x).astype(dtype_of(d.type or "u32")) for x in v))
+        return value(lambda v: tuple(np.array(x).astype(dtype_of(kind)) for x in v))
     if a.count and d.count:
         return value(lambda v: tuple(np.array(x) for x in v))
     if a.count:
-        return value(_pack_128) if d.type == "b128" else _pack(dtype_of(d.type or "b64"))
+        return value(_pack_128) if kind == "b128" else _pack(dtype_of(kind))
     if d.count:
-        return _unpack(d.count, dtype_of(d.type or "b32"), match.modifiers[-1])
-    if d.type == "b128":
+        return _unpack(d.count, kind)
+    if kind == "b128":
         return value(lambda v: (np.array(v[0]), np.array(v[1])))
     return COPY
 
@@ -55,8 +55,9 @@ def _join(parts: tuple[Array, ...], bits: int, dtype: str) -> Array:
     return word
 
 
-def _unpack(count: int, dtype: np.dtype[Any], kind: str) -> Operation:
-    bits = 8 * dtype.itemsize
+def _unpack(count: int, kind: str) -> Operation:
+    bits = int(kind[1:]) // count
+    dtype = dtype_of(f"b{bits}")
 
     def unpack(a: Value) -> tuple[Array, ...]:
         if kind == "b128":

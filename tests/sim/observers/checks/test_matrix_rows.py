@@ -32,7 +32,8 @@ mad.lo.u32 %at, %t, PITCH, OFFSET;
 mov.u32 %r1, tile; add.u32 %at, %at, %r1;
 STORE
 READ
-ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%v0, %v1, %v2, %v3}, [%at];
+mov.u32 %v1, 0; mov.u32 %v2, 0; mov.u32 %v3, 0;
+ldmatrix.sync.aligned.LOAD, [%at];
 st.global.v4.u32 [%out], {%v0, %v1, %v2, %v3};
 ret;
 }
@@ -41,6 +42,7 @@ WRITTEN = """mad.lo.u32 %to, %t, PITCH, COLUMN; add.u32 %to, %to, %r1;
 SWIZZLE
 stmatrix.sync.aligned.m8n8.x4.shared.b16 [%to], {%t, %t, %t, %t};
 """
+LOAD = "m8n8.x4.shared.b16 {%v0, %v1, %v2, %v3}"
 
 
 def apply_mode(register: str, mode: Swizzle) -> str:
@@ -50,8 +52,9 @@ def apply_mode(register: str, mode: Swizzle) -> str:
 
 
 def copy_and_read(
-    copy_mode: Swizzle, read: Swizzle, *, store_mode: Swizzle | None = None, offset: int = 16, **options: Any
-) -> tuple[list[Finding], Array, Array]:
+    copy_mode: Swizzle, read: Swizzle, *, store_mode: Swizzle | None = None, offset: int = 16, load: str = LOAD,
+    **options: Any,
+) -> tuple[list[Finding], Array, Array]:  # fmt: skip
     """Copy 32 rows with one mode, optionally overwrite them by `stmatrix`, and read them by `ldmatrix`; return the
     findings, the rows read and the rows copied."""
     pitch = copy_mode.span or 128
@@ -62,7 +65,7 @@ def copy_and_read(
     stores = "".join(store.replace("COLUMN", str(column)) for column in range(0, pitch, 16))
     text = KERNEL.replace("STORE", stores + "bar.warp.sync 0xffffffff;").replace("READ", apply_mode("%at", read))
     text = text.replace("BYTES", str(source.nbytes)).replace("PITCH", str(pitch)).replace("OFFSET", str(offset))
-    module = parse(HEAD + text)
+    module = parse(HEAD.replace("sm_90a", "sm_100a" if "m16n16" in load else "sm_90a") + text.replace("LOAD", load))
     return sim.run(module, block=32, args=[sim.Tensor(source, tensor), output], **options).hazards, output, source
 
 
@@ -93,6 +96,18 @@ def test_another_swizzle_is_found_with_both_places(copy_mode: Swizzle, read: Swi
         assert f"were written with {mode_name}, but these addresses use " in finding.what
         terms = "".join(f" ^ ((addr & {mask:#x}) >> {shift})" for mask, shift in xor_terms(copy_mode))
         assert (f"`addr{terms}`" if terms else "read without a swizzle") in finding.help
+
+
+@pytest.mark.parametrize(
+    ("load", "matrices"),
+    [
+        ("m8n8.x1.shared.b16 {%v0}", 1), ("m8n8.x2.shared.b16 {%v0, %v1}", 2), (LOAD, 4),
+        ("m16n16.x1.trans.shared.b8 {%v0, %v1}", 2), ("m16n16.x2.trans.shared.b8 {%v0, %v1, %v2, %v3}", 4),
+    ],
+)  # fmt: skip
+def test_each_eight_rows_that_are_read_count(load: str, matrices: int) -> None:
+    (finding,) = copy_and_read(Swizzle.B128, Swizzle.NONE, load=load)[0]
+    assert (finding.rule.code, finding.count) == ("PTX0989", matrices)
 
 
 def test_rows_that_stmatrix_wrote() -> None:

@@ -230,11 +230,16 @@ class _Builder:
 
     def _check_legal(self, step: Step) -> None:
         if step.plan is None:
-            line = opcode_span(step.instruction)
-            causes = [d for d in self.findings if line is not None and d.line == line.line]
-            notes = tuple(d.message for d in causes[:2])
+            place, start = opcode_span(step.instruction), step.instruction.origin
+            causes = [
+                d for d in self.findings
+                if place is not None and start is not None and d.line == place.line
+                and (d.line, d.col) >= (start.line, start.col)
+            ]  # fmt: skip
+            # The first finding from here on is the instruction's own; others may follow on its line.
+            notes = tuple(d.message for d in sorted(causes, key=lambda d: d.col)[:1])
             text = f"`{step.instruction.full_opcode}` is not legal here"
-            raise faults.error(faults.ILLEGAL, line, text, notes=notes)
+            raise faults.error(faults.ILLEGAL, place, text, notes=notes)
 
     def _add_name(self, name: str, step: Step, code: Code, visited: set[Name]) -> None:
         symbol, name = resolve_name(name, step.scope)

@@ -57,6 +57,13 @@ def test_an_illegal_instruction_is_named() -> None:
     assert_reported(kernel("add.s32 %r0, %rd1, %r1;"), "PTX1106", "add.s32", args=(OUT,))
 
 
+@pytest.mark.parametrize("line", ["{}", "add.s32 %r0, %r0, %r1; {}", "{} add.s32 %r0, %r1, 1/0;", "{} {}"])
+def test_an_illegal_instruction_is_explained_by_its_own_finding(line: str) -> None:
+    body = line.format(*["@%p0 add.s32 %r0, %rd1, %r1;"] * 2)
+    error = assert_reported(kernel(body), "PTX1106", args=(OUT,))
+    assert error.diagnostics[0].notes == ("`a` is .s32, found `%rd1` declared .b64",)
+
+
 def test_scalars_and_bytes() -> None:
     params = ".param .u64 out, .param .f32 f, .param .s16 h, .param .b64 d, .param .u8 c"
     text = kernel("""ld.param.f32 %f1, [f]; cvt.rzi.s32.f32 %r1, %f1;

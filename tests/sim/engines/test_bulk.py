@@ -137,6 +137,64 @@ ret;
     np.testing.assert_array_equal(output, np.where(np.arange(128) < 64, 2 * source, source))
 
 
+MASKED = """.version 8.6
+.target sm_100
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 masks, .param .u64 out)
+{
+.reg .b32 %t, %size, %box; .reg .b16 %mask; .reg .b64 %in, %masks, %out;
+.shared .align 16 .b8 box[3072];
+ld.param.u64 %in, [in]; ld.param.u64 %masks, [masks]; ld.param.u64 %out, [out];
+mov.u32 %t, %ctaid.x; mad.wide.u32 %masks, %t, 128, %masks; mad.wide.u32 %in, %t, 3072, %in; mov.u32 %t, %tid.x;
+mad.wide.u32 %masks, %t, 4, %masks; ld.global.b16 %mask, [%masks]; ld.global.u16 %size, [%masks+2];
+mad.wide.u32 %in, %t, 96, %in; mad.wide.u32 %out, %t, 96, %out; mov.u32 %box, box; mad.lo.u32 %box, %t, 96, %box;
+{
+.reg .b64 %word;
+STAGE
+}
+fence.proxy.async.shared::cta;
+cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%out], [%box], %size, %mask;
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+ret;
+}""".replace(
+    "STAGE", "".join(f"ld.global.b64 %word, [%in+{i}]; st.shared.b64 [%box+{i}], %word;\n" for i in range(0, 96, 8))
+)
+
+
+def store_masked(masks: Array, sizes: Array, source: Array) -> Array:
+    """Return 32 rows of 96 bytes, first 255, after each thread of each CTA has copied `sizes` bytes with its mask."""
+    output = np.full((32, 96), 255, "u1")
+    options = np.stack([masks, sizes], axis=-1).astype("u2")
+    sim.run(parse(MASKED), grid=len(masks), block=32, args=[source, options, output])
+    return output
+
+
+def test_a_byte_mask_selects_bytes_of_every_16() -> None:
+    """Each thread has its own size, and one bit, all but one, or all."""
+    source = np.random.default_rng(0).integers(0, 255, (1, 32, 96)).astype("u1")
+    bits = 1 << np.arange(16)
+    masks = np.append(bits, bits ^ 0xFFFF)
+    sizes = np.arange(32) % 7 * 16
+    for variant in (masks, np.roll(masks, 1), np.where(np.arange(32) % 2, 0xFFFF, 0xA53C)):
+        output = store_masked(variant[None], sizes[None], source)
+        for lane, row in enumerate(output):
+            for place, byte in enumerate(row):
+                is_copied = place < sizes[lane] and variant[lane] >> place % 16 & 1
+                assert byte == (source[0, lane, place] if is_copied else 255), (lane, place)
+
+
+def test_copies_race_only_in_bytes_of_both_masks() -> None:
+    source = np.random.default_rng(0).integers(0, 255, (2, 32, 96)).astype("u1")
+    sizes = np.full((2, 32), 96)
+    output = store_masked(np.array([[0x0FF0] * 32, [0xF00F] * 32]), sizes, source)
+    places = np.arange(96) % 16
+    expected = source[1].copy()
+    expected[:, (places >= 4) & (places < 12)] = source[0][:, (places >= 4) & (places < 12)]
+    np.testing.assert_array_equal(output, expected)
+    with raises(PtxError, match=r"PTX0932(.|\n)*writes 1 bytes at out.0x4 after"):
+        store_masked(np.array([[0x0FF0] * 32, [0xE01F] * 32]), sizes, source)
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_multicast_copy_reaches_every_cta_of_its_mask_and_tells_each_barrier(schedule: str) -> None:
     source, output = np.arange(128, dtype="u4"), np.zeros((2, 128), "u4")

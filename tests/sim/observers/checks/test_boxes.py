@@ -91,12 +91,15 @@ def test_coordinates_in_bytes_of_wider_elements(kind: ElementType, size: int, bo
 
 @pytest.mark.parametrize("size", [(64, 256), (32, 64), (32, 128), (64, 64)])
 @pytest.mark.parametrize("extra", [(1, 0), (0, 1), (2, 3)])
-def test_a_grid_that_is_rounded_up_is_reported_only_to_who_asks(size: tuple[int, int], extra: tuple[int, int]) -> None:
+@pytest.mark.parametrize("options", [{}, {"statistics": True}, {"batch_lanes": 32}])
+def test_a_grid_that_is_rounded_up_is_reported_only_to_who_asks(
+    size: tuple[int, int], extra: tuple[int, int], options: dict[str, Any]
+) -> None:
     whole = size[0] // BOX[0], size[1] // BOX[1]
     grid = whole[0] + extra[0], whole[1] + extra[1]
-    assert find_in_copy(size, grid) == []
+    assert find_in_copy(size, grid, **options) == []
     outside = grid[0] * grid[1] - whole[0] * whole[1]
-    hazards = find_in_copy(size, grid, check="all,unused")
+    hazards = find_in_copy(size, grid, check="all,unused", **options)
     assert {(finding.rule.code, finding.count) for finding in hazards} == {("PTX0978", outside)}
     assert len(hazards) == 2
 

@@ -150,7 +150,8 @@ def _hold_accumulators(
         views = tuple(out for out in outs if out is not None)
         accumulators = Accumulator(groups, views, kind, np.ascontiguousarray(start))
         add_accumulator(store, site.number, group, accumulators)
-    accumulators.is_dirty = True
+    else:
+        accumulators.is_dirty = True
     return accumulators
 
 

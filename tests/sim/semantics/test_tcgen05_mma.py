@@ -212,6 +212,31 @@ def test_many_ctas_issue_alike(
     np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.parametrize("ctas", [1, 3])
+@pytest.mark.parametrize("kind", ["f16", "tf32", "f8f6f4"])
+def test_every_nan_in_d_is_the_canonical_one(kind: str, ctas: int) -> None:
+    """Of an operand, of the old D, and of infinities; one CTA's product, and a batch."""
+    random, m, n = np.random.default_rng(17), 128, 32
+    name = "e5m2" if kind == "f8f6f4" else kind
+    infinity, nan = {"f16": (0x7C00, 0xFE01), "tf32": (0x7F800000, 0xFFC12000), "f8f6f4": (0x7C, 0xFF)}[kind]
+    sign = {"f16": 0x8000, "tf32": 0x80000000, "f8f6f4": 0x80}[kind]
+    x, y = t.draw_codes(random, name, (m, K[kind])), t.draw_codes(random, name, (n, K[kind]))
+    y[:, :2] = y[0, 0] | 1 << 4
+    x[3, 1], x[70, :2] = nan, (infinity, infinity | sign)
+    shared, tensor = np.zeros((ctas, SPACE), "u1"), np.zeros((ctas, 128, 512), "u4")
+    tensor[:, 90, COLUMN + 7], tensor[:, 90, COLUMN + 9] = 0x7FC12345, 0xFFC00001
+    first = second = 0
+    for image in shared:
+        first, second = t.place(image, A_AT, x, Swizzle.B32), t.place(image, 0, y, Swizzle.B32)
+    bits = descriptor(kind, m, n, (name, name), "f32")
+    text = instruction(f"tcgen05.mma.cta_group::1.kind::{kind}", bits, str(first), second, use="%yes")
+    output = t.run(text, shared, tensor, clusters=ctas)[:, :, COLUMN : COLUMN + n]
+    expected = np.zeros((ctas, m, n), bool)
+    expected[:, [3, 70]] = expected[:, 90, [7, 9]] = True
+    np.testing.assert_array_equal(output == 0x7FFFFFFF, expected)
+    assert not np.isnan(output[~expected].view("f4")).any()
+
+
 @pytest.mark.parametrize("source", ["shared", "tensor"])
 def test_many_ctas_issue_alike_what_is_no_batch(source: str) -> None:
     """Rows that stay unchanged, and A from tensor memory."""

@@ -284,3 +284,36 @@ def test_accumulators_changed_between_products_count(last: int) -> None:
     additions[:, last] = 1024
     expected = 2 * values(a, "f16") @ values(b, "f16").T + matrix(additions.view("u4"), 24, "f32")
     np.testing.assert_array_equal(matrix(product, 24, "f32"), expected)
+
+
+@pytest.mark.parametrize("source", ["operand", "accumulator", "infinities"])
+@pytest.mark.parametrize(("types", "result"), [("f16.f16", "f32"), ("f16.f16", "f16"), ("bf16.bf16", "f32")])
+def test_every_nan_in_d_is_the_canonical_one(types: str, result: str, source: str) -> None:
+    kind = types.split(".")[0]
+    a, b = codes(kind, (64, 16), 1), codes(kind, (24, 16), 2)
+    registers = 6 if result == "f16" else 12
+    start = np.zeros((128, registers), "u4")
+    expected = np.zeros((64, 24), bool)
+    if source == "operand":
+        a[[2, 40], 3] = {"f16": (0x7C01, 0xFE23), "bf16": (0x7F81, 0xFFC1)}[kind]
+        expected[[2, 40]] = True
+    elif source == "accumulator":
+        start[:, :2] = (0x7FC12345, 0xFFC00001) if result == "f32" else (0x7E01FE55, 0xFFFF7FFF)
+        expected = np.isnan(matrix(start, 24, result))
+    else:
+        # Infinities of both signs in one row; no element of B is 0.
+        b[b << 1 == 0] = b[b << 1 != 0][0]
+        b[:, :2] = b[:, :1]
+        a[5, :2] = {"f16": (0x7C00, 0xFC00), "bf16": (0x7F80, 0xFF80)}[kind]
+        expected[5] = True
+    (first, descriptor_a), (second, descriptor_b) = (
+        image(a, Swizzle.B32, 2048, False),
+        image(b, Swizzle.B32, 2048 + B_AT, False),
+    )
+    product = multiply(
+        "m64n24k16", types, bytes(first), f"{descriptor_a.encode():#x}",
+        bytes(second), f"{descriptor_b.encode():#x}", "%p, 1, 1, 0, 0", registers, result, start=start,
+    )  # fmt: skip
+    np.testing.assert_array_equal(np.isnan(matrix(product, 24, result)), expected)
+    units, canonical = (product, 0x7FFFFFFF) if result == "f32" else (product.view("u2"), 0x7FFF)
+    assert np.count_nonzero(units == canonical) == np.count_nonzero(expected)

@@ -55,7 +55,6 @@ def _lay_out_box(tensor: TensorMap, unit: int) -> _Box:
     steps = tensor.steps
     rows = _compute_row_offsets(steps[1:], tensor.strides, tensor.element_strides[1:])
     address = (rows[:, None] + make_row(tensor.dtype, steps[0], find_step(tensor), unit).address).ravel()
-    address.flags.writeable = False
     axes = tuple(zip(tensor.dims[1:], steps[1:], tensor.element_strides[1:], strict=True))
     return _Box(address, (len(rows), steps[0]), axes)
 

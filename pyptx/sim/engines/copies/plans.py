@@ -119,7 +119,6 @@ def place_row(
     rows = np.arange(row, dtype=np.int64)[:, None] * part.pitch + phase
     units = swizzle_addresses((rows + part.shared).ravel(), mode) - phase
     padding = swizzle_addresses((rows + part.padding).ravel(), mode) - phase
-    units.flags.writeable = padding.flags.writeable = False
     return units, padding
 
 

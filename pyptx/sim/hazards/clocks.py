@@ -65,8 +65,8 @@ class Clocks(ClockRows):
     def __init__(self) -> None:
         super().__init__()
         self.now = 2
-        self.crossed_at = -1
-        """The time of the last proxy fence."""
+        self.crossed_at = 0
+        """The time of the last proxy fence, 0 before the first."""
 
     def find_current_rows(self, threads: Ints, times: Clock) -> Clock:
         """Return the rows of threads, after settling pending releases of these times or later."""
@@ -142,7 +142,7 @@ class Clocks(ClockRows):
     def publish_lazily(self, thread: int) -> AnyStamp:
         """Return the release of a thread, resolved only when needed, without advancing time."""
         warp = thread >> 5
-        if self.crossed_at >= 0 or self.copy_column[warp]:
+        if self.crossed_at or self.copy_column[warp]:
             return self.publish(np.array([thread], np.int64))
         row = int(self._row_of[thread])
         common = self._row_stamps.get(row)
@@ -185,7 +185,7 @@ class Clocks(ClockRows):
         """Add the accesses of threads to the stamp of their rows."""
         columns = self.find_columns(threads)
         part.clock[PUBLISHED, columns] = self.now
-        if self.crossed_at >= 0:
+        if self.crossed_at:
             crossings = np.maximum(part.clock[CROSSED, columns], self.crossed_own[threads].T)
             part.clock[CROSSED, columns] = crossings
         self._publish_copies(part, threads)
@@ -368,7 +368,7 @@ class Clocks(ClockRows):
         rows = group.rows
         if not self._splits:
             quiet = not np.count_nonzero(self.dirty[rows]) and (
-                self.crossed_at < 0 or int(self._floors[rows, SEEN, CTA].min()) > self.crossed_at
+                not self.crossed_at or int(self._floors[rows, SEEN, CTA].min()) > self.crossed_at
             )
             for kinds in _ORDER_SLICES if quiet else ():
                 self._floors[rows, kinds, : CTA + 1] = self.now
@@ -416,7 +416,7 @@ class Clocks(ClockRows):
         """Raise only the floors. Return False if threads differ in what has crossed between proxies."""
         for kind in ORDER:
             self._floors[rows, kind, : level + 1] = self.now
-        if self.crossed_at < 0:
+        if not self.crossed_at:
             return True
         own = self.crossed_own[threads]
         low, high = own.min(axis=0), own.max(axis=0)

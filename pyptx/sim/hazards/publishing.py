@@ -48,7 +48,7 @@ def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
         _write_floors(clocks, clock, floors, warps, group_of_row, alone)
     columns = clocks.find_columns(threads)
     clock[group, _OWN, columns] = clocks.now
-    if clocks.crossed_at >= 0:
+    if clocks.crossed_at:
         clock[group, _CROSSED, columns] = np.maximum(clock[group, _CROSSED, columns], clocks.crossed_own[threads].T)
     clocks.tick()
     return [Stamp(domain, part, {}) for domain, part in zip(domains[starts].tolist(), clock, strict=True)]

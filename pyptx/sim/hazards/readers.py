@@ -319,9 +319,8 @@ class Readers:
             return free
         old, reader_threads = before[at].astype(np.int64), threads[at]
         alike = records.get_kinds(old >> 6) == records.get_kinds(refs[at] >> 6)
-        span, column = clocks.cta_span[reader_threads >> 5], records.column[old >> 6]
-        near = (column >= span[:, 0]) & (column < span[:, 1])
-        near &= records.get_domains(old >> 6) == clocks.domain_of[reader_threads >> 5]
+        # Only accesses of grids without clusters, where a domain is a CTA, have keys that a floor can reach.
+        near = records.get_domains(old >> 6) == clocks.domain_of[reader_threads >> 5]
         early = near & (records.key[old >> 6] <= clocks.get_floors(reader_threads)[:, SEEN, CTA])
         if not early.all():
             early |= self._is_repeat(old, refs[at].astype(np.int64))

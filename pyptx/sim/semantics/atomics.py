@@ -240,7 +240,7 @@ def _exchange_wide(
     for position in active:
         lane = lanes.shape.select_index(lanes.index[position : position + 1])
         region, offsets = site.memory.resolve(site, space, lane, addresses[position : position + 1].copy(), 16, "rw")
-        view = region.view(np.dtype("u8"))
+        view = region.view(np.dtype("u8"), 0)
         start = int(np.broadcast_to(offsets, 1)[0]) >> 3
         old = view[start : start + 2].copy()
         if op == "exch" or all(old[h] == parts[0][h][position] for h in (0, 1)):

@@ -78,11 +78,6 @@ class Effects:
     """The generator that chooses products to land at once, if effects land at random."""
     sink: Sink[Any] | None = None
 
-    def reset(self) -> None:
-        """Drop all effects; a batch begins."""
-        self.pending = []
-        self.commit_counts = {}
-
     def lands_at_once(self, agent: str) -> bool:
         """Return whether new work of an agent in `IN_ORDER` lands at once and need not be issued."""
         if self._lands_now(agent):

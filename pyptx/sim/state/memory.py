@@ -136,7 +136,6 @@ class Memory:
         self.mbarriers.reset()
         self.accumulators.clear()
         self.tensor.reset()
-        self.effects.reset()
 
     def ensure_local(self, size: int, origin: Origin | None) -> None:
         """Grow local memory to at least this size per thread; keep its contents."""

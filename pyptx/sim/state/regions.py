@@ -23,7 +23,7 @@ class Region:
         self.writable, self.lent, self.fresh = writable, lent, fresh
         self._views: dict[tuple[np.dtype[Any], int], Array] = {}
 
-    def view(self, dtype: np.dtype[Any], element: int = 0) -> Array:
+    def view(self, dtype: np.dtype[Any], element: int) -> Array:
         """Return the bytes as elements of a dtype, starting at an element."""
         view = self._views.get((dtype, element))
         if view is None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from pyptx.isa.descriptors import Tcgen05Descriptor, WgmmaDescriptor
 from pyptx.sim.base.lanes import Lanes, Shape
+from pyptx.sim.state.regions import Region
 from pyptx.sim.state.warpgroups import (
+    Groups,
     compute_addresses,
+    find_operand_places,
     get_groups,
     load_accumulator,
     load_register_operand,
@@ -106,3 +110,19 @@ def test_the_base_offset_moves_the_swizzle_pattern(
     for start in range(128, 2048, 128):
         descriptor = replace(kind(start, lead, stride, swizzle), base_offset=start // 128 % 8)
         np.testing.assert_array_equal(compute_addresses(descriptor, 16, 16, 2, is_transposed), aligned + start)
+
+
+def test_places_are_kept_until_they_fill_32_mib() -> None:
+    lanes, rows, columns, size, stride = SETS["one"], 256, 256, 4, 1 << 19
+    groups, shape = Groups(lanes), Shape((384, 1, 1), 3)
+    shape.shared_stride = stride
+    memory = SimpleNamespace(shape=shape, shared=Region("shared", "shared", 0, stride, np.zeros(3 * stride, "u1")))
+    for number in range(129):
+        descriptor = WgmmaDescriptor(1024 + 16 * number, 8192, 128, Swizzle.NONE)
+        words = np.full(lanes.n, descriptor.encode(), np.uint64)
+        places, unit = find_operand_places(memory, groups, words, rows, columns, "u4", True, False)
+        assert find_operand_places(memory, groups, words, rows, columns, "u4", True, False)[0] is places
+        assert len(groups.places) == number % 64 + 1
+        assert (places.nbytes, unit) == (1 << 19, "u4")
+        expected = (stride + compute_addresses(descriptor, rows, columns, size, True)) // size
+        assert places.tobytes() == expected.tobytes()

@@ -70,6 +70,28 @@ def test_races_of_lanes_and_of_warps_are_two(space: dict[str, str], sync: str, t
     assert {finding.rule.code for finding in run_readers(BOTH.format(sync=sync, **space), 1, threads)} == codes
 
 
+@pytest.mark.parametrize("first", ["mov.u32 %r3, 0;", "st.global.u32 [%rd1+64], %r1;"], ids=["before the first write", "after a write"])
+@pytest.mark.parametrize("writer", [1, 3])
+@pytest.mark.parametrize("cluster", [1, 2, 4])
+def test_a_barrier_of_another_cta_orders_no_reader(cluster: int, writer: int, first: str) -> None:
+    """CTAs have one warp. After its barrier, the writer knows its own reads, but not those of the CTA before it."""
+    body = f"""mov.u64 %rd1, table; mov.u32 %r1, %ctaid.x;
+setp.eq.u32 %p1, %r1, {writer - 1}; setp.eq.u32 %p2, %r1, {writer};
+setp.eq.and.u32 %p3, %t, 0, %p2;
+@%p3 {first}
+@%p1 ld.global.u32 %r2, [%rd1];
+bar.sync 0;
+@%p2 ld.global.u32 %r2, [%rd1];
+bar.sync 0;
+@%p3 st.global.u32 [%rd1], %t;"""
+    module = parse(kernel(body, module=MODULE))
+    args = [np.zeros(32, np.uint32)]
+    (finding,) = sim.run(module, grid=4, cluster=cluster, block=32, args=args, on_hazard="report").hazards
+    assert finding.rule.code == "PTX0901"
+    assert finding.other_agent is not None
+    assert finding.other_agent.cta == writer - 1
+
+
 def test_readers_that_read_again_and_again_are_kept_once() -> None:
     spills: list[Spill] = []
 

@@ -89,9 +89,8 @@ class CtaBarriers:
                     waiters.append(Waiter(stay, item.pc, item.depth, item.at))
             if waiters:
                 self.waiters[number] = waiters
-            remaining = [lanes.subset(~is_complete[lanes.cta]) for lanes in self.counting_lanes.pop(number, [])]
-            if any(lanes is not None for lanes in remaining):
-                self.counting_lanes[number] = [lanes for lanes in remaining if lanes is not None]
+            remaining = [lanes.subset(~is_complete[lanes.cta]) for lanes in self.counting_lanes.get(number, [])]
+            self.counting_lanes[number] = [lanes for lanes in remaining if lanes is not None]
             self.arrivals[is_complete, number] = 0
             self.true_lanes[is_complete, number] = 0
             if not self.arrivals[:, number].any():

@@ -1,11 +1,17 @@
-"""Barriers of CTAs that complete apart."""
+"""Barriers of CTAs that complete apart, and barriers compared with a model of one CTA."""
 
 from __future__ import annotations
 
+import random
+from collections import defaultdict
+
 import numpy as np
+import pytest
 
 from pyptx import sim
 from pyptx.parser import parse
+from pyptx.sim.base.lanes import Shape
+from pyptx.sim.state.barriers import CtaBarriers, Waiter
 from tests.sim.kernels import SCHEDULES, kernel
 
 
@@ -33,3 +39,78 @@ mul.wide.u32 %rd2, %r2, 256; add.u64 %o, %o, %rd2; add.u32 %r3, %r3, 1; st.globa
             max_steps=100_000,
         )
         assert out.tolist() == [0 if n % 2 else n + 1 for n in range(128)]
+
+
+COUNTS = {0: None, 3: 64, 7: 96, 15: 32}
+"""The count of each barrier in the model; 96 is that of all warps of a CTA of 70 threads."""
+
+
+class Model:
+    """The barriers of one CTA, one lane at a time."""
+
+    def __init__(self, warps: dict[int, int]) -> None:
+        self.warps = warps
+        self.live = set(warps)
+        self.arrivals: defaultdict[int, list[int]] = defaultdict(list)
+        self.votes: defaultdict[int, int] = defaultdict(int)
+
+    def reset(self, number: int) -> None:
+        self.arrivals[number] = []
+        self.votes[number] = 0
+
+    def is_complete(self, number: int) -> bool:
+        """Tell whether a barrier has all arrivals: a count includes lanes that exited in warps that arrived."""
+        arrivals, count = self.arrivals[number], COUNTS[number]
+        if not arrivals or count in (None, 96):
+            return len(arrivals) >= len(self.live) and bool(arrivals)
+        warps = {self.warps[lane] for lane in arrivals}
+        absent = [lane for lane, warp in self.warps.items() if warp in warps and lane not in {*self.live, *arrivals}]
+        return len(arrivals) + len(absent) >= (count or 0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_barriers_of_several_ctas_complete_as_those_of_each(seed: int) -> None:
+    chance, shape = random.Random(seed), Shape((70, 1, 1), 3)
+    barriers = CtaBarriers(shape)
+    by_cta = [np.flatnonzero(shape.cta == cta).tolist() for cta in range(3)]
+    models = [Model({lane: int(shape.thread[lane]) // 32 for lane in lanes}) for lanes in by_cta]
+    waiting: dict[int, tuple[int, set[int]]] = {}
+    for step in range(150):
+        blocked = set[int]().union(*(lanes for _, lanes in waiting.values()))
+        warps = {cta: chance.randrange(3) for cta in chance.sample(range(3), chance.randint(1, 3))}
+        chosen = sorted(
+            lane
+            for cta, warp in warps.items()
+            for lane in models[cta].live - blocked
+            if models[cta].warps[lane] == warp
+        )
+        if not chosen:
+            continue
+        lanes, number, votes = shape.select_index(np.array(chosen)), chance.choice([*COUNTS]), np.array(chosen) % 3 == 0
+        if chance.random() < 0.06:
+            lanes = shape.select_index(np.array(chosen[:1]))
+            barriers.remove_lanes(lanes)
+            models[int(lanes.cta[0])].live.remove(chosen[0])
+        else:
+            barriers.arrive(lanes, number, COUNTS[number], votes if number == 3 else None)
+            for lane in chosen:
+                models[int(shape.cta[lane])].arrivals[number].append(lane)
+                models[int(shape.cta[lane])].votes[number] += number == 3 and lane % 3 == 0
+            if chance.random() < 0.7:
+                barriers.waiters.setdefault(number, []).append(Waiter(lanes, step, 0, 0))
+                waiting[step] = number, set(chosen)
+        for item in COUNTS:
+            ready, complete, arrivals, true_lanes = barriers.release(item)
+            assert arrivals.tolist() == [len(model.arrivals[item]) for model in models]
+            assert true_lanes.tolist() == [model.votes[item] for model in models]
+            assert complete.tolist() == [cta for cta, model in enumerate(models) if model.is_complete(item)]
+            expected: dict[int, set[int]] = {}
+            for waiter, (place, members) in waiting.items():
+                free = {lane for lane in members if place == item and shape.cta[lane] in complete}
+                if free:
+                    expected[waiter] = free
+                    members -= free
+            assert {waiter.pc: set(lanes.index.tolist()) for waiter, lanes in ready} == expected
+            for cta in map(int, complete):
+                models[cta].reset(item)
+        assert barriers.pending == {item for item in COUNTS if any(model.arrivals[item] for model in models)}

@@ -70,7 +70,9 @@ def test_races_of_lanes_and_of_warps_are_two(space: dict[str, str], sync: str, t
     assert {finding.rule.code for finding in run_readers(BOTH.format(sync=sync, **space), 1, threads)} == codes
 
 
-@pytest.mark.parametrize("first", ["mov.u32 %r3, 0;", "st.global.u32 [%rd1+64], %r1;"], ids=["before the first write", "after a write"])
+@pytest.mark.parametrize(
+    "first", ["mov.u32 %r3, 0;", "st.global.u32 [%rd1+64], %r1;"], ids=["before the first write", "after a write"]
+)
 @pytest.mark.parametrize("writer", [1, 3])
 @pytest.mark.parametrize("cluster", [1, 2, 4])
 def test_a_barrier_of_another_cta_orders_no_reader(cluster: int, writer: int, first: str) -> None:

@@ -157,3 +157,16 @@ def test_one_thread_that_a_warpgroup_misses_is_singular() -> None:
     (finding,) = run_kernel(body, "eager")[1]
     assert finding.code == "PTX0964"
     assert "1 thread of the warpgroup has ended" in finding.message
+
+
+@pytest.mark.parametrize(("schedule", "seed"), [("eager", 0), ("random", 1), ("adversarial", 0)])
+def test_only_the_warp_of_the_others_has_overtaken_them(schedule: str, seed: int) -> None:
+    """Half of warp 0 and all of warp 1 skip the product in the first iteration. Warp 1 may still come, in the next."""
+    body = (
+        "shr.u32 %r7, %t, 5; setp.eq.u32 %p7, %r7, 1; or.pred %p7, %p7, %p1;\n"
+        f"loop: setp.eq.u32 %p6, %r8, 0; and.pred %p6, %p6, %p7; @%p6 bra past;\n{WGMMA}\npast: {LOOP}"
+    )
+    (finding,) = run_kernel(body, schedule, seed)[1]
+    assert finding.message == (
+        "aligned instruction in a divergent warp: lanes 0x0000ffff do not execute this instruction"
+    )

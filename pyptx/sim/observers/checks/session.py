@@ -108,9 +108,7 @@ class Session(Observer):
         assert self.grid is not None
         assert self.machine is not None
         machine = self.machine
-        x, y, z = machine.ctaid
-        width, height, _ = machine.launch.grid
-        ctas = [Cta(number, machine.launch.grid) for number in (x + width * (y + height * z)).tolist()]
+        ctas = [Cta.from_ctaid(ctaid, machine.launch.grid) for ctaid in machine.ctaid.T.tolist()]
         if "unused" in self.selection.optional:
             self._end_unread()
             self.unread = Unread(self.engine.state, self.grid)

@@ -203,3 +203,17 @@ def test_every_lane_that_initializes_a_barrier_counts(lanes: int) -> None:
 def span(origin: object) -> int:
     assert isinstance(origin, Span)
     return origin.line
+
+
+@pytest.mark.parametrize("ctas", [1, 5, 24])
+def test_a_finding_names_its_cta(ctas: int) -> None:
+    """The warps of one CTA write the same bytes, in batches of one, some or all CTAs."""
+    body = """mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.z;
+mad.lo.u32 %r1, %r2, 10, %r1; mad.lo.u32 %r1, %r3, 100, %r1; setp.eq.u32 %p1, %r1, PLACE;
+@%p1 st.shared.u32 [%box], %t;"""
+    grid = 2, 3, 4
+    for x, y, z in np.ndindex(grid):
+        text = FRAME.format(target="sm_90a", body=body.replace("PLACE", str(x + 10 * y + 100 * z)))
+        arrays = [np.zeros(1, np.uint32)] * 2
+        result = sim.run(parse(text), grid=grid, block=64, args=arrays, on_hazard="report", batch_lanes=64 * ctas)
+        assert {str(finding.agent) for finding in result.hazards} == {f"CTA ({x}, {y}, {z}) warp 0 lane 0"}

@@ -219,6 +219,16 @@ def test_what_the_next_round_sees_is_no_warning(body: Callable[[], None]) -> Non
     assert [d for d in kernel(body).check() if d.code.startswith("PTX08")] == []
 
 
+@pytest.mark.parametrize(("index", "is_compared"), [(4095, True), (4096, False)])
+def test_the_first_4096_elements_of_a_list_are_compared(index: int, is_compared: bool) -> None:
+    def body() -> None:
+        values = [*[None] * index, reg.scalar(s32, 0)]
+        for i in ptx.range_(0, 8):
+            values[index] = values[index] + i
+
+    assert [d.code for d in kernel(body).check() if d.code == "PTX0831"] == ["PTX0831"] * is_compared
+
+
 def test_a_device_function_warns_too() -> None:
     @ptx.func(params=(s32,), returns=(s32,))
     def total(n: Any) -> Any:

@@ -181,6 +181,32 @@ def test_a_copy_is_not_folded_if_a_negation_reads_the_value() -> None:
     ]  # fmt: skip
 
 
+READS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "an operand": lambda y, p, a: ptx.inst.st.shared.u32(ptx.addr(a), y),
+    "an address": lambda y, p, a: ptx.inst.st.shared.u32(ptx.addr(y), 1),
+    "coordinates": lambda y, p, a: ptx.cp.async_.bulk.tensor_1d.prefetch(reg.alloc(u64), (y,)),
+    "a vector": lambda y, p, a: ptx.inst.st.shared.v2.u32(ptx.addr(a), [1, y]),
+    "a guard": lambda y, p, a: ptx.inst.st.shared.u32(ptx.addr(a), 1, pred=p),
+    "a pair": lambda y, p, a: ptx.inst.setp.eq.u32(PipeRef(p, reg.alloc(pred)), a, 2),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_copy_is_not_folded_if_the_register_occurs_elsewhere(name: str) -> None:
+    def body() -> None:
+        numbers, predicates, x = reg.array(u32, 1, name="n"), reg.array(pred, 1, name="q"), reg.scalar(u32, 1)
+        y = x + 1
+        numbers[0] = y
+        p = x == 1
+        predicates[0] = p
+        READS[name](y, p, x)
+
+    is_predicate = name in ("a guard", "a pair")
+    number = ["add.u32 %n0, %r0, 1;"] if is_predicate else ["add.u32 %r1, %r0, 1;", "mov.u32 %n0, %r1;"]
+    predicate = ["setp.eq.u32 %p0, %r0, 1;", "mov.pred %q0, %p0;"] if is_predicate else ["setp.eq.u32 %q0, %r0, 1;"]
+    assert code(body)[1:4] == [*number, *predicate]
+
+
 def test_a_loaded_vector_is_folded_and_scopes_are_looked_into() -> None:
     from pyptx import intrinsic
 

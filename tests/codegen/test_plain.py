@@ -68,6 +68,7 @@ def test_a_debug_section_is_one_literal(sugar: bool) -> None:
     python = ptx_to_python(source, sugar=sugar)
     assert len(python.splitlines()) < 160
     assert python.count("module.section_text(") == 2
+    assert "module.layout(" not in python
     output = module_of(python).ptx()
     assert [t.text for t in tokenize(output)] == [t.text for t in tokenize(source)]
     if not sugar:

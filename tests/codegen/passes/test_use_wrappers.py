@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from pyptx.codegen import ptx_to_python
@@ -160,6 +162,32 @@ def test_it_is_called_by_its_wrapper(ptx: str, call: str) -> None:
     text = f".reg .b16 %rs<3>;\n{ptx}\nL:\nret;\n"
     assert call in statements(text)
     assert find_difference(text) is None
+
+
+@pytest.mark.parametrize(
+    ("modifiers", "operands", "keywords"),
+    [
+        ("", "", ""), (".cta_group::2", "", ", cta_group=2"), (".L2::cache_hint", ", %rd2", ", cache_hint=rd[2]"),
+        (".multicast::cluster", ", %rs1", ", multicast_mask=rs[1]"),
+        (".multicast::cluster.L2::cache_hint", ", %rs1, %rd2", ", cache_hint=rd[2], multicast_mask=rs[1]"),
+        (".multicast::cluster.cta_group::2.L2::cache_hint", ", %rs1, %rd2",
+         ", cache_hint=rd[2], multicast_mask=rs[1], cta_group=2"),
+    ],
+)  # fmt: skip
+def test_a_tensor_load_has_the_keywords_of_its_modifiers(modifiers: str, operands: str, keywords: str) -> None:
+    source = f""".version 8.7\n.target sm_100a\n.address_size 64
+.entry k()\n{{\n.reg .b32 %r<5>;\n.reg .b64 %rd<3>;\n.reg .b16 %rs<2>;
+cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{modifiers} [%r1], [%rd1, {{%r2, %r3}}],
+[%r4]{operands};\nret;\n}}
+"""
+    calls = [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(ptx_to_python(source, sugar=True)))
+        if isinstance(node, ast.Expr)
+    ]
+    call = f"ptx.cp.async_.bulk.tensor_2d(dst=r[1], src=rd[1], coord=(r[2], r[3]), mbar=r[4]{keywords})"
+    assert call in calls
+    assert find_module_difference(source) is None
 
 
 @pytest.mark.parametrize(

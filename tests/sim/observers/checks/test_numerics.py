@@ -149,6 +149,8 @@ WRAPS = [
     ("16 bits", "cvt.u16.u32 %h1, %t;\nmul.lo.s16 %h2, %h1, 1000; //@\nmul.wide.s16 %r2, %h2, 4; cvt.s64.s32 %rd1, %r2;"
      " add.s64 %rd1, %o, %rd1; setp.gt.u32 %p1, %t, 99; @%p1 ld.global.u32 %r3, [%rd1];",
      ("a = 33, b = 1000: 33000 does not fit s16, -32536",), 31, 33),
+    ("the low half", "cvt.u16.u32 %h1, %t; mov.u16 %h3, 0;\nmul.lo.s16 %h2, %h1, 1100; //@\nmov.b32 %r2, {%h2, %h3};\n"
+     f"{MAIN}", ("a = 60, b = 1100: 66000 does not fit",), 4, 60),
 ]  # fmt: skip
 
 
@@ -179,6 +181,8 @@ STRAIGHT = [
     f"sub.s32 %r1, %t, 20; shl.b32 %r2, %r1, 3; {MAIN}",
     # The address uses another value of the register.
     f"mov.u32 %r1, 50000; mul.lo.s32 %r2, %r1, %r1; st.global.u32 [%o], %r2; mov.u32 %r2, %t; {MAIN}",
+    # Half of a register holds the bits of a number of either sign.
+    f"cvt.u16.u32 %h1, %t; mov.u16 %h3, 0; mul.lo.s16 %h2, %h1, 1000; mov.b32 %r2, {{%h2, %h3}}; {MAIN}",
     # The access is guarded.
     f"mov.u32 %r2, 0; mov.u32 %r1, 50000; setp.gt.u32 %p2, %t, 99; @%p2 mul.lo.s32 %r2, %r1, %r1; {MAIN}",
     # A 32-bit address may wrap in one reading: from above 2^31 back to where the array is.

@@ -47,8 +47,8 @@ def _replace(
 ) -> None:
     checks, _ = locate_session(site)
     active, (addresses,) = select_lanes(lanes, mask, address)
-    for position in range(0 if active is None else active.n):
-        lane = lanes.shape.select_index(active.index[position : position + 1])  # pyright: ignore[reportOptionalMemberAccess]
+    for position, index in enumerate(() if active is None else active.index.tolist()):
+        lane = lanes.shape.select_range(index, index + 1)
         address_in_global = _record_accesses(checks, site, place, lane, space, addresses[position], "rw")
         if address_in_global is not None:
             _record_edit(checks, place, checks.group_lanes(lane).first, address_in_global)

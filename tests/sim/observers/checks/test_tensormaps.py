@@ -60,3 +60,22 @@ def test_a_load_of_any_word_of_the_map_races_with_its_edit_only() -> None:
         offset: {"PTX0901"} if offset in INSIDE else set() for offset in loads
     }
     assert [check_edit(COPY, load) for load in loads.values()] == [set()] * len(loads)
+
+
+def test_an_edit_that_no_lane_executes_races_with_nothing() -> None:
+    edit = ".reg .pred %never; setp.ne.u32 %never, %t, %t;\n" + REPLACE.replace("%leads", "%never")
+    assert check_edit(edit, "st.shared.b32 [memory+128], %word;") == set()
+
+
+def test_every_lane_edits_its_own_map() -> None:
+    """Lanes 0 to 2 edit a map each; a store into one races with the edit by its lane."""
+    edit = """.reg .pred %three; .reg .b32 %own;
+setp.lt.u32 %three, %t, 3; mov.u32 %own, memory; mad.lo.u32 %own, %t, 128, %own;
+@%three tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%own], %array;"""
+    tensor = TensorMap(ElementType.U32, 0, (8, 4), (32,), (8, 4))
+    for lane in range(3):
+        text = KERNEL.format(first=edit, between="", second=f"st.shared.b32 [memory+{128 * lane + 60}], %word;")
+        args = [sim.Tensor(np.zeros((4, 8), "u4"), tensor), np.zeros(128, "u1")]
+        (finding,) = sim.run(parse(text), block=96, args=args, on_hazard="report").hazards
+        assert finding.other_agent is not None
+        assert (finding.rule.code, finding.other_agent.warp, finding.other_agent.lane) == ("PTX0901", 0, lane)

@@ -77,9 +77,9 @@ def _record_need(operand: Operand, step: Step, kinds: int, live: Uses) -> None:
 
 
 def find_register(name: str, step: Step) -> Register | None:
-    """Return the register that a name means at a step."""
+    """Return the register that a name means at a step; the key of another symbol, which equals that of no register."""
     symbol, base = resolve_name(name, step.scope)
-    return None if symbol is None or symbol.kind.value != "register" else (base, id(symbol))
+    return None if symbol is None else (base, id(symbol))
 
 
 def _iterate_address_operands(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:

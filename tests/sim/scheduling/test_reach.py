@@ -18,13 +18,13 @@ Edge = tuple[str, str]
 
 ENDINGS = (
     ("add.u32 %r0, %r0, 1;", "next"), ("bar.sync 0;", "next"), ("call f;", "next f"),
-    *[("bra {};", "first"), ("@%p0 bra {};", "first next")] * 3, ("add.u32 %r0, %r0, 1; bra {};", "first"),
+    *[("bra {};", "first"), *[("@%p0 bra {};", "first next")] * 4] * 3, ("add.u32 %r0, %r0, 1; bra {};", "first"),
     ("{{ T: .branchtargets {}, {}; brx.idx %r0, T; }}", "first second"),
     ("ret;", "ret"), ("@%p0 ret;", "ret next"), ("add.u32 %r0, %r0, 1; ret;", "ret"),
     ("exit;", ""), ("@%p0 exit;", "next"), ("trap;", ""),
 )  # fmt: skip
 """How a block may end, and what comes next: the following block, the named ones, `f`, or what follows calls."""
-COUNT = 150
+COUNT = 300
 
 
 @dataclass(frozen=True)

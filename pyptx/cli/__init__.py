@@ -31,6 +31,7 @@ COMMANDS = {
     "info": "summarize PTX files: entries, parameters, registers, instructions, resources",
     "sass": "assemble PTX files and print the machine code",
     "sim": "run a kernel of a PTX or Python file on the CPU and report hazards",
+    "simulate": "run a program that launches CUDA kernels, without a GPU, and report what is wrong with each launch",
     "transpile": "translate PTX, including PTX in binaries, to equivalent Python",
     "diff": "list the statements that an edited Python or PTX file changes",
     "explain": "explain a diagnostic code, with a wrong and a right example",

@@ -177,7 +177,7 @@ class Operands:
         """Return the address of a symbol in its space: a number, or an expression relative to the stack."""
         if symbol.kind is Means.FUNCTION:
             target = self.program.by_name.get(name)
-            number = target.number if target is not None else len(self.program.codes)
+            number = target.number if target is not None else len(self.program.module.directives)
             return FUNCTION_BASE + FUNCTION_STEP * number
         if symbol.kind is not Means.VARIABLE:
             raise Unreadable(name)

@@ -61,6 +61,8 @@ class Options:
     poison: bool = False
     parts: Mapping[str, int] | None = None
     fresh: Sequence[Array] = ()
+    parameters: bytes | None = None
+    """The bytes of the parameters, in place of `args`."""
 
 
 @dataclass(slots=True)
@@ -149,7 +151,7 @@ def prepare_launches(
     buffers = Buffers(space, spans=_find_overlaps([options for _, _, options, _ in launches]))
     labels = _make_labels([label for _, _, _, label in launches], [program for program, _, _ in programs])
     return [
-        _make_prepared(artifacts, module, options, buffers, label, number)
+        make_prepared(artifacts, module, options, buffers, label, number)
         for number, (artifacts, label, (module, _, options, _)) in enumerate(
             zip(programs, labels, launches, strict=True)
         )
@@ -199,8 +201,8 @@ def _make_labels(labels: Sequence[str | None], programs: Sequence[Program]) -> l
     return [f"{name} (launch {at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
 
 
-def _make_prepared(
-    artifacts: _Made, module: Module, options: Options, buffers: Buffers, label: str, number: int
+def make_prepared(
+    artifacts: Artifacts, module: Module, options: Options, buffers: Buffers, label: str, number: int
 ) -> Prepared:
     """Return a launch that is ready to run."""
     program, sources, tracker = artifacts
@@ -228,7 +230,11 @@ def _make_prepared(
     )  # fmt: skip
     bind_variables(module, program.variables, options.images or {}, buffers.images)
     function = program.entry.function
-    data, outputs = encode_parameters(function.params, options.args, buffers, function.origin)
+    data, outputs = (
+        encode_parameters(function.params, options.args, buffers, function.origin)
+        if options.parameters is None
+        else (bytearray(options.parameters), {})
+    )
     for array in options.fresh:
         buffers.mark_fresh(array)
     params = Region("parameters", "param", PARAM_BASE, len(data), _pad(data), writable=False)
@@ -255,32 +261,38 @@ def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:
 
 
 _MOST_PREPARED = 16
-_Made = tuple[Program, dict[int, Source], Tracker | None]
+Artifacts = tuple[Program, dict[int, Source], Tracker | None]
 _Key = tuple[tuple[tuple[int, str | None], ...], bool, bool, bool]
-_PREPARED: dict[_Key, tuple[list[Module], list[_Made]]] = {}
+_PREPARED: dict[_Key, tuple[list[Module], list[Artifacts]]] = {}
 """The most recent programs and the sources of their blocks. The key contains the ids of the modules, which the value
 keeps alive so that their ids stay valid."""
 
 
 def _prepare_programs(
     entries: Sequence[tuple[Module, str | None]], is_checked: bool, single: bool, poison: bool
-) -> list[_Made]:
+) -> list[Artifacts]:
     """Return the programs of entries that share one memory, with the sources of their blocks and their register
     trackers. Modules that run repeatedly are prepared once."""
     key = tuple((id(module), entry) for module, entry in entries), is_checked, single, poison
     programs = _PREPARED.pop(key, None)
     if programs is None:
-        variables, by_entry = Globals(), dict[tuple[int, str | None], _Made]()
+        variables, by_entry = Globals(), dict[tuple[int, str | None], Artifacts]()
         for module, entry in entries:
             if (id(module), entry) not in by_entry:
-                program = prepare(module, entry, single, variables)
-                tracker = Tracker.from_program(program) if poison or is_checked else None
-                by_entry[id(module), entry] = program, {}, tracker
+                by_entry[id(module), entry] = prepare_program(module, entry, variables, is_checked, single, poison)
         programs = [module for module, _ in entries], [by_entry[id(module), entry] for module, entry in entries]
         if len(_PREPARED) >= _MOST_PREPARED:
             del _PREPARED[next(iter(_PREPARED))]
     _PREPARED[key] = programs
     return programs[1]
+
+
+def prepare_program(
+    module: Module, entry: str | None, variables: Globals, is_checked: bool, single: bool, poison: bool
+) -> Artifacts:
+    """Return the program of an entry, with room for the sources of its blocks, and its register tracker."""
+    program = prepare(module, entry, single, variables)
+    return program, {}, Tracker.from_program(program) if poison or is_checked else None
 
 
 def _check_parts(parts: Mapping[str, int] | None) -> dict[str, int]:

@@ -80,7 +80,7 @@ def run(
     checks = observers.checks
     with attach([launch.printed]):
         try:
-            _run(launch, observers)
+            run_batches(launch, observers)
         except PtxError as why:
             why = cite_lines(module, add_findings(why, checks))
             raise observers.make_stop(note_seed(why, schedule, seed)) from None
@@ -99,7 +99,7 @@ def run(
     )
 
 
-def _run(launch: Prepared, observers: Observers) -> None:
+def run_batches(launch: Prepared, observers: Observers) -> None:
     """Run all batches of a launch."""
     batch: Scheduler | None = None
     pace = make_pace([launch], observers.checks is not None)

@@ -34,10 +34,9 @@ def _rebuild(why: PtxError, diagnostics: list[Diagnostic]) -> PtxError:
     return error
 
 
-def judge_findings(modules: Sequence[Module], selection: Selection, checks: Checks) -> list[Finding]:
-    """Return the findings; raise PtxError if any of them is an error."""
+def cite_findings(modules: Sequence[Module], selection: Selection, checks: Checks) -> list[Finding]:
+    """Return the findings with the source lines of their places."""
     findings = selection.select(checks.engine.findings)
-    text = None
     if findings:
         lines = read_source_lines(*modules)
         for finding in findings:
@@ -47,12 +46,18 @@ def judge_findings(modules: Sequence[Module], selection: Selection, checks: Chec
         )
         for finding in findings:
             finding.source = text
+    return findings
+
+
+def judge_findings(modules: Sequence[Module], selection: Selection, checks: Checks) -> list[Finding]:
+    """Return the findings; raise PtxError if any of them is an error."""
+    findings = cite_findings(modules, selection, checks)
     fatal = selection.select_fatal(findings)
     if fatal:
         # A phase that completes early causes all kinds of errors; PHASE_UNOBSERVED says which count is too low.
         fatal_ids = {id(finding) for finding in fatal}
         causes = [finding for finding in findings if id(finding) in fatal_ids or finding.rule is PHASE_UNOBSERVED]
-        raise PtxError((finding.diagnostic() for finding in group_by_cause(causes)), text)
+        raise PtxError((finding.diagnostic() for finding in group_by_cause(causes)), fatal[0].source)
     return findings
 
 

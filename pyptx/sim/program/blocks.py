@@ -113,7 +113,7 @@ class Program:
     def find_code(self, address: int) -> Code | None:
         """Return the function at an address, or None."""
         number, offset = divmod(address - FUNCTION_BASE, FUNCTION_STEP)
-        return self.codes[number] if offset == 0 and 0 <= number < len(self.codes) else None
+        return next((code for code in self.codes if code.number == number), None) if offset == 0 else None
 
 
 def prepare(
@@ -181,13 +181,15 @@ class _Builder:
         self.by_name: dict[str, Code] = {}
         self.totals = Rows.create_totals()
         self.members = Members()
+        self.numbers = {name: number for number, name in enumerate(bodies)}
 
     def add(self, name: str) -> int:
         """Make a function reachable and return its number, or -1 if it is undefined."""
         if name in self.aliases:
-            number = self.add(self.aliases[name])
+            aliasee = self.aliases[name]
+            number = self.add(aliasee)
             if number >= 0:
-                self.by_name[name] = self.codes[number]
+                self.by_name[name] = self.by_name[aliasee]
             return number
         if name in self.by_name:
             return self.by_name[name].number
@@ -195,7 +197,7 @@ class _Builder:
         if body is None:
             return -1
         frame = Frame.from_function(body.function)
-        code = Code(body.function, len(self.codes), Rows(self.totals), frame)
+        code = Code(body.function, self.numbers[name], Rows(self.totals), frame)
         self.by_name[name] = code
         self.codes.append(code)
         return code.number

@@ -76,11 +76,20 @@ class Globals:
     addresses: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     allocations: list[Allocation] = field(default_factory=list[Allocation])
 
-    def place(self, key: tuple[str, int], size: int, alignment: int) -> int:
-        """Place a new variable and return its address."""
-        address = self.addresses[key] = align_up(self.next, max(alignment, 256))
+    def place(self, name: str, declaration: VarDecl, size: int, alignment: int) -> Allocation:
+        """Place a new variable and return its memory, which is zero."""
+        address, data = self.allocate(size, max(alignment, 256))
+        self.addresses[name, id(declaration)] = address
+        space = declaration.state_space.ptx.removeprefix(".")
+        allocation = Allocation(address, size, name, data, space, space != "const", lent=True)
+        self.allocations.append(allocation)
+        return allocation
+
+    def allocate(self, size: int, alignment: int) -> tuple[int, Array]:
+        """Return an address and that many bytes for a variable."""
+        address = align_up(self.next, alignment)
         self.next = address + size + GUARD
-        return address
+        return address, np.zeros(size, np.uint8)
 
 
 @dataclass(slots=True)
@@ -168,17 +177,16 @@ class Variables:
         global_address = self.globals.addresses.get((key[0], id(declaration)))
         if global_address is not None:
             self.addresses[key] = global_address
+            # Other programs placed it; this one must know the functions whose addresses it contains.
+            self._initialize(np.zeros(size, np.uint8), declaration, item)
             return
-        address = self.addresses[key] = self.globals.place((key[0], id(declaration)), size, alignment)
         try:
-            data = np.zeros(size, np.uint8)
+            allocation = self.globals.place(key[0], declaration, size, alignment)
         except MemoryError:
             text = f"no memory for `{key[0]}`, {size} bytes"
             raise faults.error(faults.OUT_OF_MEMORY, declaration.origin, text) from None
-        self.globals.allocations.append(
-            Allocation(address, size, key[0], data, symbol.space, symbol.space != "const", lent=True)
-        )
-        self._initialize(data, declaration, item)
+        self.addresses[key] = allocation.address
+        self._initialize(allocation.data, declaration, item)
 
     def _find_definition(self, name: str, declaration: VarDecl) -> tuple[VarDecl, Declarator] | None:
         for statement in self.module.directives:

@@ -6,7 +6,7 @@ exists elsewhere is registered at its real address.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,6 +18,8 @@ from pyptx.sim.program.variables import GLOBAL_BASE, GUARD, Allocation
 from pyptx.sim.state.regions import Region
 
 _ALIGNMENT = 256
+_MOST_FREED = 4096
+"""The number of freed allocations that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,9 @@ class AddressSpace:
         """Place allocations from `low` on."""
         self.regions: list[Region] = []
         self.starts: list[int] = []
-        self.freed: list[Freed] = []
+        self._freed: dict[int, Freed] = {}
+        self._freed_starts: list[int] = []
+        """The starts of freed allocations, which do not overlap, in order."""
         self._next = low
 
     def reserve(self, size: int, alignment: int = _ALIGNMENT) -> int:
@@ -65,10 +69,10 @@ class AddressSpace:
                 f"`{name}` at {address:#x} overlaps `{neighbor.name}`, which is at {neighbor.low:#x} … {end:#x}"
             )
         region = Region(name, space, address, len(data), data, writable, lent, fresh)
-        insort(self.regions, region, key=lambda region: region.low)
-        self.starts = [region.low for region in self.regions]
-        end = address + region.size
-        self.freed = [freed for freed in self.freed if freed.low + freed.size <= address or end <= freed.low]
+        index = bisect_right(self.starts, address)
+        self.regions.insert(index, region)
+        self.starts.insert(index, address)
+        self._forget_freed(address, region.size)
         return region
 
     def load(self, allocations: Iterable[Allocation]) -> None:
@@ -80,12 +84,16 @@ class AddressSpace:
 
     def free(self, address: int) -> None:
         """Free the allocation that starts at an address; later accesses fail. Raise ValueError if there is none."""
-        region = self.find_region(address)
-        if region is None or region.low != address:
+        index = bisect_left(self.starts, address)
+        if index == len(self.starts) or self.starts[index] != address:
             raise ValueError(f"no allocation starts at {address:#x}")
-        self.freed.append(Freed(region.name, region.low, region.size))
-        self.regions.remove(region)
-        self.starts = [region.low for region in self.regions]
+        region = self.regions.pop(index)
+        del self.starts[index]
+        if region.size:
+            if len(self._freed) == _MOST_FREED:
+                self._forget_freed(next(iter(self._freed)), 1)
+            self._freed[address] = Freed(region.name, address, region.size)
+            insort(self._freed_starts, address)
         # Sites cache the region that they hit last.
         region.size, region.data = 0, np.zeros(0, np.uint8)
 
@@ -96,7 +104,18 @@ class AddressSpace:
 
     def find_freed(self, address: int) -> Freed | None:
         """Return the last freed allocation that contained an address."""
-        return next((freed for freed in reversed(self.freed) if freed.low <= address < freed.low + freed.size), None)
+        index = bisect_right(self._freed_starts, address) - 1
+        freed = self._freed[self._freed_starts[index]] if index >= 0 else None
+        return freed if freed is not None and address < freed.low + freed.size else None
+
+    def _forget_freed(self, address: int, size: int) -> None:
+        """Forget the freed allocations whose addresses are used again."""
+        first = bisect_right(self._freed_starts, address) - 1
+        first += first < 0 or self.find_freed(address) is None
+        last = bisect_left(self._freed_starts, address + size)
+        for start in self._freed_starts[first:last]:
+            del self._freed[start]
+        del self._freed_starts[first:last]
 
     def find_nearest(self, address: int) -> Region | None:
         """Return the region nearest to an address, or None without any."""

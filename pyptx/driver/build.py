@@ -1,0 +1,94 @@
+"""Build the driver library with a C compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyptx.driver.calls import ENTRIES
+from pyptx.driver.lookup import Symbol, list_symbols
+from pyptx.driver.signatures import C_TYPES, PER_THREAD, Entry
+
+NAME = "libcuda.so.1"
+_SOURCES = Path(__file__).parent / "csrc"
+_IN_C = ("cuGetProcAddress", "cuGetProcAddress_v2")
+"""Functions that the C sources define."""
+
+
+class NoCompiler(Exception):
+    """No C compiler was found."""
+
+
+def write_entries() -> str:
+    """Return C source with an entry point for every function, and the table that looks them up."""
+    symbols = list_symbols()
+    numbers = {symbol: number for number, symbol in enumerate(ENTRIES)}
+    per_thread = {symbol.name for symbol in symbols if symbol.per_thread}
+    names = dict.fromkeys([*(symbol.name for symbol in symbols), *ENTRIES])
+    plain = {symbol.name: symbol.plain for symbol in symbols}
+    lines = ['#include "host.h"', ""]
+    for name in names:
+        entry = ENTRIES.get(name, ENTRIES.get(plain.get(name, "")))
+        if name in _IN_C:
+            lines.append(f"int {name}(void);")
+        elif entry is None:
+            lines.append(f'int {name}(void) {{ return pyptx_driver_refuse("{name}"); }}')
+        else:
+            lines.append(_write_entry(name, entry, numbers[entry.symbol] | PER_THREAD * (name in per_thread)))
+    lines += ["", "const Symbol pyptx_driver_symbols[] = {"]
+    lines += [_write_symbol(symbol) for symbol in symbols]
+    lines += [
+        "};",
+        "const size_t pyptx_driver_symbol_count = sizeof pyptx_driver_symbols / sizeof *pyptx_driver_symbols;",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _write_entry(name: str, entry: Entry, number: int) -> str:
+    parameters = ", ".join(f"{C_TYPES[kind]} a{index}" for index, kind in enumerate(entry.kinds)) or "void"
+    values = ", ".join(f"(uint64_t)a{index}" for index in range(len(entry.kinds)))
+    arguments = f"(const uint64_t[]){{{values}}}" if entry.kinds else "NULL"
+    return f"int {name}({parameters}) {{ return pyptx_driver_call({number}, {arguments}); }}"
+
+
+def _write_symbol(symbol: Symbol) -> str:
+    return f'    {{"{symbol.function}", {symbol.version}, {int(symbol.per_thread)}, (void *){symbol.name}}},'
+
+
+def find_compiler() -> list[str]:
+    """Return the words that call a C compiler: `cc`, or the one in the package `ziglang`."""
+    for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
+        if name and shutil.which(name):
+            return [name]
+    if find_spec("ziglang") is not None:
+        return [sys.executable, "-m", "ziglang", "cc"]
+    raise NoCompiler("no C compiler found: install one, or the package `ziglang`")
+
+
+def build(target: Path, compiler: Sequence[str]) -> None:
+    """Build the library. Writes the file at once, so that processes may build it at the same time."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        entries, library = Path(folder) / "entries.c", Path(folder) / NAME
+        entries.write_text(write_entries(), "ascii")
+        sources = [str(path) for path in (*sorted(_SOURCES.glob("*.c")), entries)]
+        options = ["-shared", "-fPIC", "-O2", "-Wall", f"-I{_SOURCES}", f"-Wl,-soname,{NAME}", "-o", str(library)]
+        words = [*compiler, *options, *sources, "-ldl", "-lpthread"]
+        process = subprocess.run(words, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(compiler)} failed:\n{process.stderr}")
+        library.replace(target)
+
+
+def compute_digest() -> str:
+    """Return a digest of everything that the library is built from."""
+    digest = hashlib.sha256(write_entries().encode())
+    for path in sorted(_SOURCES.iterdir()):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,21 @@
+"""The answers to the driver's functions, one file per subject."""
+
+from __future__ import annotations
+
+from pyptx.driver.calls import (
+    contexts,
+    copies,
+    devices,
+    errors,
+    events,
+    functions,
+    launches,
+    memory,
+    modules,
+    streams,
+)
+from pyptx.driver.signatures import ENTRIES
+
+__all__ = ["ENTRIES", "SUBJECTS"]
+SUBJECTS = (errors, devices, contexts, memory, copies, streams, events, modules, functions, launches)
+"""The modules whose functions answer calls."""

@@ -1,0 +1,186 @@
+"""Allocations of the program, and questions about addresses."""
+
+from __future__ import annotations
+
+from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.heap import ALIGNMENT, Allocation
+from pyptx.driver.host_memory import read_ints, read_pointers, view, write, write_int, write_pointer
+from pyptx.driver.process import Driver, Thread, find_caller
+from pyptx.driver.signatures import entry
+from pyptx.driver.streams import find_stream, submit, synchronize
+
+_DEVICE_MEMORY, _HOST_MEMORY = 2, 1
+_KINDS = ("device", "managed")
+
+
+def allocate(driver: Driver, thread: Thread, size: int, kind: str) -> Allocation:
+    """Allocate memory for the current device."""
+    device = driver.get_context(thread).device
+    limit = driver.devices[device].memory
+    return driver.heap.allocate(size, kind, device, limit, find_caller())
+
+
+@entry("cuMemAlloc_v2", "result size")
+def allocate_device(driver: Driver, thread: Thread, result: int, size: int) -> None:
+    write_pointer(result, allocate(driver, thread, size, "device").address)
+
+
+@entry("cuMemAllocPitch_v2", "result pointer size size uint")
+def allocate_pitched(
+    driver: Driver, thread: Thread, result: int, pitch: int, width: int, height: int, element: int
+) -> None:
+    if element not in (4, 8, 16):
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    row = -(-width // ALIGNMENT) * ALIGNMENT
+    write_pointer(result, allocate(driver, thread, row * height, "device").address)
+    write_pointer(pitch, row)
+
+
+@entry("cuMemFree_v2", "pointer")
+def free_device(driver: Driver, thread: Thread, address: int) -> None:
+    driver.get_context(thread)
+    if address:
+        synchronize(driver)
+        driver.heap.free(address, _KINDS)
+
+
+@entry("cuMemAllocAsync", "result size pointer")
+def allocate_in_order(driver: Driver, thread: Thread, result: int, size: int, stream: int) -> None:
+    find_stream(driver, thread, stream)
+    write_pointer(result, allocate(driver, thread, size, "device").address)
+
+
+@entry("cuMemFreeAsync", "pointer pointer")
+def free_in_order(driver: Driver, thread: Thread, address: int, stream: int) -> None:
+    if not address or address not in driver.heap.allocations:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    submit(driver, find_stream(driver, thread, stream), lambda: driver.heap.free(address, _KINDS))
+
+
+@entry("cuMemAllocManaged", "result size uint")
+def allocate_managed(driver: Driver, thread: Thread, result: int, size: int, flags: int) -> None:
+    if flags & 3 not in (1, 2):
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    write_pointer(result, allocate(driver, thread, size, "managed").address)
+
+
+@entry("cuMemAllocHost_v2", "result size")
+def allocate_host(driver: Driver, thread: Thread, result: int, size: int) -> None:
+    write_pointer(result, allocate(driver, thread, size, "host").address)
+
+
+@entry("cuMemHostAlloc", "result size uint")
+def allocate_host_with_flags(driver: Driver, thread: Thread, result: int, size: int, flags: int) -> None:
+    allocate_host(driver, thread, result, size)
+
+
+@entry("cuMemFreeHost", "pointer")
+def free_host(driver: Driver, thread: Thread, address: int) -> None:
+    driver.get_context(thread)
+    synchronize(driver)
+    driver.heap.free(address, ("host",))
+
+
+@entry("cuMemHostRegister_v2", "pointer size uint")
+def register_host(driver: Driver, thread: Thread, address: int, size: int, flags: int) -> None:
+    context = driver.get_context(thread)
+    if not address or not size:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    driver.heap.register(address, view(address, size), "registered", context.device, find_caller())
+
+
+@entry("cuMemHostUnregister", "pointer")
+def unregister_host(driver: Driver, thread: Thread, address: int) -> None:
+    driver.get_context(thread)
+    synchronize(driver)
+    allocation = driver.heap.allocations.get(address)
+    if allocation is None or allocation.kind != "registered":
+        raise DriverError(Code.ERROR_HOST_MEMORY_NOT_REGISTERED)
+    driver.heap.free(address, ("registered",))
+
+
+@entry("cuMemHostGetDevicePointer_v2", "result pointer uint")
+def get_device_pointer(driver: Driver, thread: Thread, result: int, address: int, flags: int) -> None:
+    driver.get_context(thread)
+    if flags or driver.heap.find(address) is None:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    write_pointer(result, address)
+
+
+@entry("cuMemHostGetFlags", "result pointer")
+def get_host_flags(driver: Driver, thread: Thread, result: int, address: int) -> None:
+    driver.get_context(thread)
+    _find(driver, address)
+    write_int(result, 0)
+
+
+@entry("cuMemGetInfo_v2", "pointer pointer")
+def get_info(driver: Driver, thread: Thread, free: int, total: int) -> None:
+    device = driver.get_context(thread).device
+    memory = driver.devices[device].memory
+    write_pointer(free, memory - driver.heap.used.get(device, 0))
+    write_pointer(total, memory)
+
+
+@entry("cuMemGetAddressRange_v2", "pointer pointer pointer")
+def get_range(driver: Driver, thread: Thread, base: int, size: int, address: int) -> None:
+    driver.get_context(thread)
+    allocation = _find(driver, address, Code.ERROR_NOT_FOUND)
+    write_pointer(base, allocation.address)
+    write_pointer(size, allocation.size)
+
+
+def _find(driver: Driver, address: int, code: Code = Code.ERROR_INVALID_VALUE) -> Allocation:
+    allocation = driver.heap.find(address)
+    if allocation is None:
+        raise DriverError(code)
+    return allocation
+
+
+def _write_attribute(driver: Driver, result: int, attribute: int, address: int) -> None:
+    """Write an attribute of an address, by its number in the enum `CUpointer_attribute`."""
+    allocation = _find(driver, address)
+    is_device = allocation.kind in _KINDS
+    words = {
+        1: driver.primary[allocation.device].handle, 3: address, 4: 0 if allocation.kind == "device" else address,
+        7: allocation.number, 11: allocation.address, 12: allocation.size,
+    }  # fmt: skip
+    numbers = {2: _DEVICE_MEMORY if is_device else _HOST_MEMORY, 9: allocation.device, 16: 3}
+    flags = {6: False, 8: allocation.kind == "managed", 10: False, 13: True, 15: False}
+    if attribute in words:
+        write_pointer(result, words[attribute])
+    elif attribute in numbers:
+        write_int(result, numbers[attribute])
+    elif attribute in flags:
+        write(result, bytes([flags[attribute]]))
+    elif attribute in (14, 17):
+        write_pointer(result, 0)
+    else:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+
+
+@entry("cuPointerGetAttribute", "result int pointer")
+def get_attribute(driver: Driver, thread: Thread, result: int, attribute: int, address: int) -> None:
+    driver.get_context(thread)
+    _write_attribute(driver, result, attribute, address)
+
+
+@entry("cuPointerGetAttributes", "uint pointer pointer pointer")
+def get_attributes(driver: Driver, thread: Thread, count: int, attributes: int, results: int, address: int) -> None:
+    """An address that is not the driver's has the default value of each attribute."""
+    driver.get_context(thread)
+    numbers = read_ints(attributes, count)
+    is_known = driver.heap.find(address) is not None
+    for attribute, result in zip(numbers, read_pointers(results, count), strict=True):
+        if is_known:
+            _write_attribute(driver, result, attribute, address)
+        else:
+            write(result, bytes(8 if attribute in (1, 3, 4, 7, 11, 12) else 4 if attribute in (2, 9) else 1))
+
+
+@entry("cuPointerSetAttribute", "pointer int pointer")
+def set_attribute(driver: Driver, thread: Thread, value: int, attribute: int, address: int) -> None:
+    driver.get_context(thread)
+    _find(driver, address)
+    if attribute != 6:
+        raise DriverError(Code.ERROR_INVALID_VALUE)

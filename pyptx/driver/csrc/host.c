@@ -1,0 +1,118 @@
+/* The bridge between programs that call the driver and the Python that answers: connects on the first call, embeds
+ * Python in a program that has none, and refuses calls after a fork. Knows no driver function. */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOT_INITIALIZED = 3, NO_DEVICE = 100, NOT_SUPPORTED = 801, UNKNOWN = 999, INTERRUPTED = -1 };
+
+typedef void (*Answer)(int entry, const uint64_t *arguments, uint64_t thread, int *result);
+
+static Answer answer;
+static void (*interrupt)(void);
+static int is_forked, has_failed;
+static pthread_mutex_t connecting = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t last_thread;
+static _Thread_local uint64_t thread_number;
+
+/* Python, found in the process or in the library that PYPTX_DRIVER_LIBPYTHON names: only functions of the stable ABI. */
+typedef struct {
+    int (*is_initialized)(void);
+    void (*initialize)(int);
+    int (*ensure)(void);
+    void (*release)(int);
+    void *(*save_thread)(void);
+    int (*run)(const char *);
+} Python;
+
+static int find_python(void *handle, Python *python) {
+    *(void **)&python->is_initialized = dlsym(handle, "Py_IsInitialized");
+    *(void **)&python->initialize = dlsym(handle, "Py_InitializeEx");
+    *(void **)&python->ensure = dlsym(handle, "PyGILState_Ensure");
+    *(void **)&python->release = dlsym(handle, "PyGILState_Release");
+    *(void **)&python->save_thread = dlsym(handle, "PyEval_SaveThread");
+    *(void **)&python->run = dlsym(handle, "PyRun_SimpleString");
+    return python->is_initialized && python->initialize && python->ensure && python->release && python->save_thread &&
+           python->run;
+}
+
+static const char CONNECT[] =
+    "import os, sys\n"
+    "folders = os.environ.get('PYPTX_DRIVER_PATH', '').split(os.pathsep)\n"
+    "sys.path += [folder for folder in folders if folder and folder not in sys.path]\n"
+    "sys.path.insert(0, folders[0])\n"
+    "import pyptx.driver.connection\n"
+    "del sys.path[0]\n"
+    "pyptx.driver.connection.connect()\n";
+
+static const char *connect_to_python(void) {
+    Python python;
+    int embeds = !find_python(RTLD_DEFAULT, &python);
+    if (embeds) {
+        const char *name = getenv("PYPTX_DRIVER_LIBPYTHON");
+        void *handle = name && *name ? dlopen(name, RTLD_NOW | RTLD_GLOBAL) : NULL;
+        if (!handle)
+            return name && *name ? dlerror() : "this program has no Python, and PYPTX_DRIVER_LIBPYTHON names none";
+        if (!find_python(handle, &python))
+            return "PYPTX_DRIVER_LIBPYTHON does not name a Python library";
+    }
+    int state = -1;
+    if (python.is_initialized())
+        state = python.ensure();
+    else
+        python.initialize(0);
+    int status = python.run(CONNECT);
+    if (state < 0)
+        python.save_thread();
+    else
+        python.release(state);
+    return status == 0 && answer ? NULL : "Python could not load pyptx.driver";
+}
+
+static void refuse_calls(void) {
+    is_forked = answer != NULL || has_failed;
+}
+
+void pyptx_driver_connect(Answer function) {
+    *(void **)&interrupt = dlsym(RTLD_DEFAULT, "PyErr_SetInterrupt");
+    if (!answer)
+        pthread_atfork(NULL, NULL, refuse_calls);
+    answer = function;
+}
+
+int pyptx_driver_call(int entry, const uint64_t *arguments) {
+    if (is_forked)
+        return NOT_INITIALIZED;
+    if (!answer) {
+        pthread_mutex_lock(&connecting);
+        const char *why = answer || has_failed ? NULL : connect_to_python();
+        if (why) {
+            has_failed = 1;
+            fprintf(stderr, "pyptx: the simulated CUDA driver cannot start: %s\n", why);
+        }
+        pthread_mutex_unlock(&connecting);
+        if (has_failed)
+            return NO_DEVICE;
+    }
+    if (!thread_number)
+        thread_number = __atomic_add_fetch(&last_thread, 1, __ATOMIC_RELAXED);
+    /* Python does not set the result if it raises an exception, which it prints. */
+    int result = UNKNOWN;
+    answer(entry, arguments, thread_number, &result);
+    if (result != INTERRUPTED)
+        return result;
+    /* Only now, or the interrupt would end the function that answers, and not the program. */
+    if (interrupt)
+        interrupt();
+    return UNKNOWN;
+}
+
+int pyptx_driver_refuse(const char *name) {
+    fprintf(stderr, "pyptx: the simulated CUDA driver does not support %s\n", name);
+    return NOT_SUPPORTED;
+}

@@ -1,0 +1,18 @@
+/* What the entry points of the library call. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+int pyptx_driver_call(int entry, const uint64_t *arguments);
+int pyptx_driver_refuse(const char *name);
+
+/* A function of the driver, as programs look it up. Functions are in alphabetical order, their versions ascending. */
+typedef struct {
+    const char *function;
+    int version;
+    int per_thread;
+    void *address;
+} Symbol;
+
+extern const Symbol pyptx_driver_symbols[];
+extern const size_t pyptx_driver_symbol_count;

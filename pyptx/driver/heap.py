@@ -1,0 +1,124 @@
+"""Memory that a program allocates or registers: real memory of this process, known to the simulator by its address."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx.driver.codes import Code, DriverError
+from pyptx.sim.state.address_space import AddressSpace
+
+Bytes = NDArray[np.uint8]
+ALIGNMENT = 512
+_WINDOWS_END = 0x5_0000_0000
+"""The simulator's own windows of parameters, shared and local memory and functions end here."""
+_QUARANTINE_COUNT, _QUARANTINE_BYTES = 256, 1 << 28
+"""How much freed memory is kept from being reused, so that accesses after the end of its life are found."""
+
+
+@dataclass(slots=True)
+class Allocation:
+    """Memory with one owner. `kind` is `device`, `managed`, `host` (page-locked), `registered` or `module`; `data`
+    keeps memory of ours alive."""
+
+    address: int
+    size: int
+    kind: str
+    device: int
+    number: int
+    place: str
+    """Where the program allocated it."""
+    data: Any = None
+
+    @property
+    def name(self) -> str:
+        """The name in findings."""
+        place = f" from {self.place}" if self.place else ""
+        return f"allocation {self.number}{place}"
+
+
+class Heap:
+    """The allocations of a process by address."""
+
+    def __init__(self) -> None:
+        self.space = AddressSpace()
+        self.allocations: dict[int, Allocation] = {}
+        self.used: dict[int, int] = {}
+        """Bytes of device memory in use, by device."""
+        self.count = 0
+        self._freed = deque[tuple[int, Any]]()
+        self._freed_bytes = 0
+
+    def allocate(self, size: int, kind: str, device: int, limit: int, place: str = "") -> Allocation:
+        """Allocate memory; DriverError if the device, of `limit` bytes, or this machine has no room for it."""
+        if not size:
+            raise DriverError(Code.ERROR_INVALID_VALUE)
+        if self.used.get(device, 0) + size > limit:
+            raise DriverError(Code.ERROR_OUT_OF_MEMORY)
+        try:
+            buffer = np.empty(size + ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError):
+            raise DriverError(Code.ERROR_OUT_OF_MEMORY) from None
+        start = -buffer.ctypes.data % ALIGNMENT
+        data = buffer[start : start + size]
+        return self.register(data.ctypes.data, data, kind, device, place)
+
+    def register(self, address: int, data: Bytes, kind: str, device: int, place: str = "") -> Allocation:
+        """Make memory at its address known; DriverError if it is already."""
+        if address < _WINDOWS_END:
+            text = f"memory at {address:#x} lies in the windows of the simulator's other state spaces"
+            raise DriverError(Code.ERROR_NOT_SUPPORTED, text)
+        self.count += 1
+        allocation = Allocation(address, len(data), kind, device, self.count, place, data)
+        try:
+            self.space.register(allocation.name, address, data)
+        except ValueError:
+            raise DriverError(Code.ERROR_HOST_MEMORY_ALREADY_REGISTERED) from None
+        self.allocations[address] = allocation
+        if kind in ("device", "managed"):
+            self.used[device] = self.used.get(device, 0) + len(data)
+        return allocation
+
+    def free(self, address: int, kinds: tuple[str, ...]) -> Allocation:
+        """Free an allocation of one of these kinds; later accesses name it."""
+        allocation = self.allocations.get(address)
+        if allocation is None or allocation.kind not in kinds:
+            raise DriverError(Code.ERROR_INVALID_VALUE)
+        del self.allocations[address]
+        self.space.free(address)
+        if allocation.kind in ("device", "managed"):
+            self.used[allocation.device] -= allocation.size
+        if allocation.kind != "registered":
+            self._quarantine(allocation)
+        return allocation
+
+    def _quarantine(self, allocation: Allocation) -> None:
+        """Keep freed memory for a while."""
+        self._freed.append((allocation.size, allocation.data))
+        self._freed_bytes += allocation.size
+        while len(self._freed) > _QUARANTINE_COUNT or self._freed_bytes > _QUARANTINE_BYTES:
+            size, _ = self._freed.popleft()
+            self._freed_bytes -= size
+
+    def find(self, address: int) -> Allocation | None:
+        """Return the allocation that contains an address."""
+        region = self.space.find_region(address)
+        if region is None or address >= region.low + region.size:
+            return None
+        return self.allocations.get(region.low)
+
+    def view(self, address: int, size: int) -> Bytes | None:
+        """Return bytes of one allocation or module variable; None for memory that is not ours. DriverError if the
+        range begins in an allocation and leaves it, or lies in freed memory."""
+        region = self.space.find_region(address)
+        if region is not None and address < region.low + region.size:
+            if address + size > region.low + region.size:
+                raise DriverError(Code.ERROR_INVALID_VALUE)
+            return region.data[address - region.low : address - region.low + size]
+        if self.space.find_freed(address) is not None:
+            raise DriverError(Code.ERROR_INVALID_VALUE)
+        return None

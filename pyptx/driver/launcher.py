@@ -1,0 +1,53 @@
+"""Start a program whose CUDA driver is the simulated one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyptx
+from pyptx.driver.connection import LIBRARY
+from pyptx.driver.library import find_library
+from pyptx.driver.settings import PREFIX, Settings
+
+_ROOT = str(Path(pyptx.__file__).parent.parent)
+
+
+def make_environment(settings: Settings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment of a program that finds the simulated driver, in this Python or without one."""
+    library = find_library()
+    folders = [str(library.parent), *filter(None, [environment.get("LD_LIBRARY_PATH")])]
+    return {
+        **environment,
+        **settings.to_environment(),
+        LIBRARY: str(library),
+        PREFIX + "PATH": os.pathsep.join([_ROOT, *filter(None, sys.path)]),
+        PREFIX + "LIBPYTHON": str(find_python_library() or ""),
+        "LD_LIBRARY_PATH": os.pathsep.join(folders),
+        "TRITON_LIBCUDA_PATH": str(library.parent),
+    }
+
+
+def find_python_library() -> Path | None:
+    """Return the shared library of this Python, which programs without Python load; None for a static one."""
+    names = sysconfig.get_config_vars("LIBDIR", "INSTSONAME")
+    if not all(isinstance(name, str) for name in names):
+        return None
+    path = Path(names[0]) / names[1]
+    return path if path.exists() and ".so" in path.name else None
+
+
+def run_program(words: Sequence[str], settings: Settings) -> int:
+    """Run a program to its end and return its exit status, negative for a signal. A Python file runs in this Python."""
+    command = [sys.executable, *words] if words[0].endswith(".py") else list(words)
+    with subprocess.Popen(command, env=make_environment(settings)) as process:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                # The program got the signal too, and decides what to do.
+                continue

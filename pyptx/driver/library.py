@@ -1,0 +1,37 @@
+"""Where the driver library is: built once, in the user's cache."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from pyptx.driver.build import NAME, build, compute_digest, find_compiler
+
+
+class Untrusted(Exception):
+    """A folder of programs that another user could have written."""
+
+
+def find_library() -> Path:
+    """Return the library, which is always called `libcuda.so.1` and alone in its folder; build it if needed."""
+    folder = make_private(find_cache() / "driver" / compute_digest())
+    library = folder / NAME
+    if not library.exists():
+        build(library, find_compiler())
+    return library
+
+
+def find_cache() -> Path:
+    """Return the user's cache folder for this package."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "pyptx"
+
+
+def make_private(folder: Path) -> Path:
+    """Return a folder, created if needed, that only this user can write. Raise Untrusted for any other."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    status = folder.stat()
+    if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise Untrusted(f"{folder} belongs to another user or is writable by others: remove it")
+    return folder

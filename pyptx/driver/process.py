@@ -1,0 +1,171 @@
+"""The state of the driver in this process, and the function that answers every call of the library."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, TypeVar
+
+from pyptx.diagnostics import escape_unprintable
+from pyptx.driver import host_memory
+from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.devices import DEVICES, Device, list_attributes
+from pyptx.driver.heap import Heap
+from pyptx.driver.settings import Settings
+from pyptx.driver.signatures import PER_THREAD, Entry
+
+T = TypeVar("T")
+INTERRUPTED = -1
+"""The result of a call that Control-C ended: the library interrupts the program, as no exception gets through C."""
+_FIRST_HANDLE, _HANDLE_STEP = 0x1000_0000, 0x10
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}lib{os.sep}python3")
+
+
+@dataclass(eq=False)
+class Context:
+    """A context: its device, the error that made it unusable, and the limits that a program set."""
+
+    handle: int
+    device: int
+    is_primary: bool
+    flags: int = 0
+    references: int = 0
+    error: Code | None = None
+    is_destroyed: bool = False
+    limits: dict[int, int] = field(default_factory=dict[int, int])
+    objects: list[Any] = field(default_factory=list[Any])
+    """Modules and libraries that end with the context."""
+
+
+@dataclass(slots=True)
+class Thread:
+    """A thread of the program: its stack of contexts, and whether stream 0 is its own default stream in this call."""
+
+    number: int
+    contexts: list[Context] = field(default_factory=list[Context])
+    per_thread: bool = False
+
+
+class Handles:
+    """The objects behind the handles that a program got."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, Any] = {}
+        self._numbers = count(_FIRST_HANDLE, _HANDLE_STEP)
+
+    def add(self, make: Callable[[int], T]) -> T:
+        """Create an object with a new handle."""
+        handle = next(self._numbers)
+        value = self._objects[handle] = make(handle)
+        return value
+
+    def get(self, handle: int, kind: type[T]) -> T:
+        """Return the object of a kind; DriverError for any other number."""
+        value = self._objects.get(handle)
+        if not isinstance(value, kind):
+            raise DriverError(Code.ERROR_INVALID_HANDLE)
+        return value
+
+    def remove(self, handle: int, kind: type[T]) -> T:
+        """Forget an object and return it."""
+        value = self.get(handle, kind)
+        del self._objects[handle]
+        return value
+
+    def list(self, kind: type[T]) -> list[T]:
+        """Return all objects of a kind."""
+        return [value for value in self._objects.values() if isinstance(value, kind)]
+
+
+class Driver:
+    """The simulated driver of one process."""
+
+    def __init__(self, settings: Settings, entries: list[Entry]) -> None:
+        self.settings, self.entries = settings, entries
+        self.devices: list[Device] = [DEVICES[settings.device]] * settings.count
+        self.attributes = [list_attributes(device, ordinal) for ordinal, device in enumerate(self.devices)]
+        self.heap, self.handles = Heap(), Handles()
+        self.is_initialized = False
+        self.primary = [
+            self.handles.add(lambda handle, ordinal=ordinal: Context(handle, ordinal, is_primary=True))
+            for ordinal in range(settings.count)
+        ]
+        self.threads: dict[int, Thread] = {}
+        self.lock = threading.RLock()
+        self.default_streams: dict[tuple[int, int], Any] = {}
+        """The default streams by context and thread; thread 0 stands for the legacy stream."""
+        self.instructions = 0
+        """The instructions of all launches so far, the clock of events."""
+        self.reported: set[tuple[str, str, int]] = set()
+        """The code, kernel and line of what has been printed."""
+        self.texts: dict[str, Any] = {}
+        """Strings that the program may keep pointers to."""
+
+    def answer(self, number: int, arguments: int | None, thread_number: int, result: int) -> None:
+        """Answer a call of the library: the number of an entry, the address of its arguments, the calling thread, and
+        the address of the result, which says that the call failed until this function has ended."""
+        host_memory.write_int(result, self._call(number, arguments or 0, thread_number))
+
+    def _call(self, number: int, arguments: int, thread_number: int) -> int:
+        """Call the function that answers an entry, and return its code."""
+        entry = self.entries[number & ~PER_THREAD]
+        try:
+            values = entry.arguments.unpack(host_memory.read(arguments, entry.arguments.size))
+            if any(kind == "result" and not value for kind, value in zip(entry.kinds, values, strict=True)):
+                return Code.ERROR_INVALID_VALUE
+            with self.lock:
+                thread = self.threads.get(thread_number)
+                if thread is None:
+                    thread = self.threads[thread_number] = Thread(thread_number)
+                thread.per_thread = bool(number & PER_THREAD)
+                entry.answer(self, thread, *values)
+        except DriverError as why:
+            if why.text:
+                sys.stderr.write(f"pyptx: {entry.symbol}: {escape_unprintable(why.text)}\n")
+            return why.code
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return Code.SUCCESS
+
+    def require_initialized(self) -> None:
+        """Reject calls before `cuInit`."""
+        if not self.is_initialized:
+            raise DriverError(Code.ERROR_NOT_INITIALIZED)
+
+    def get_device(self, ordinal: int) -> Device:
+        """Return a device by its ordinal."""
+        self.require_initialized()
+        if not 0 <= ordinal < len(self.devices):
+            raise DriverError(Code.ERROR_INVALID_DEVICE)
+        return self.devices[ordinal]
+
+    def get_context(self, thread: Thread) -> Context:
+        """Return the usable current context of a thread."""
+        self.require_initialized()
+        if not thread.contexts:
+            raise DriverError(Code.ERROR_INVALID_CONTEXT)
+        context = thread.contexts[-1]
+        if context.is_destroyed:
+            raise DriverError(Code.ERROR_CONTEXT_IS_DESTROYED)
+        if context.error is not None:
+            raise DriverError(context.error)
+        return context
+
+
+def find_caller() -> str:
+    """Return the file and line of the user's Python that made this call, or an empty string in other programs."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_OWN) and not any(part in name for part in _PACKAGES) and name[:1] != "<":
+            short = os.path.relpath(name)
+            return f"{name if short.startswith('..') else short}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+_OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep

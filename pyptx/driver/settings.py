@@ -1,0 +1,52 @@
+"""What a user chooses for a simulated driver, from the environment variables `PYPTX_DRIVER_*`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from pyptx.driver.devices import DEVICES
+
+PREFIX = "PYPTX_DRIVER_"
+_MOST_DEVICES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Options of a simulated driver; `pyptx simulate --help` explains each."""
+
+    device: str = "h100"
+    count: int = 1
+    check: str = "all"
+    schedule: str = "eager"
+    seed: int = 0
+    stop: bool = False
+    """Whether a finding that is an error makes the launch fail, like a fault."""
+    records: str = ""
+    """The folder for records of launches."""
+
+    def __post_init__(self) -> None:
+        if self.device not in DEVICES:
+            raise ValueError(f"no device {self.device!r}; there are {', '.join(DEVICES)}")
+        if not 1 <= self.count <= _MOST_DEVICES:
+            raise ValueError(f"{self.count} devices; there can be 1 to {_MOST_DEVICES}")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
+        """Return the settings that a parent process chose. Raise ValueError for an impossible one."""
+        values: dict[str, object] = {}
+        for item in fields(cls):
+            text = environment.get(PREFIX + item.name.upper())
+            if text is not None:
+                default = getattr(cls(), item.name)
+                values[item.name] = text == "1" if isinstance(default, bool) else type(default)(text)
+        return cls(**values)  # pyright: ignore[reportArgumentType]
+
+    def to_environment(self) -> dict[str, str]:
+        """Return the environment variables that pass the settings to child processes."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {
+            PREFIX + name.upper(): str(int(value)) if isinstance(value, bool) else str(value)
+            for name, value in values.items()
+        }

@@ -1,0 +1,129 @@
+"""Run kernels in the memory of a host: in place, at real addresses, with the bytes of their parameters.
+
+The host owns an `AddressSpace`; the variables of a loaded module live there until it is unloaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyptx.check import checker
+from pyptx.check.symbols import Symbol
+from pyptx.diagnostics import PtxError
+from pyptx.ir import Module, VarDecl
+from pyptx.sim.base.formats import Array
+from pyptx.sim.launch.arguments import Buffers
+from pyptx.sim.launch.observing import Observers
+from pyptx.sim.launch.prepared import Artifacts, Options, make_prepared, prepare_program
+from pyptx.sim.launch.progress import attach
+from pyptx.sim.launch.run import run_batches
+from pyptx.sim.launch.verdicts import add_findings, cite_findings, cite_lines, note_seed
+from pyptx.sim.observers.checks.choice import Selection
+from pyptx.sim.observers.timeline import Timeline
+from pyptx.sim.program.variables import Globals, Variables
+from pyptx.sim.reports.findings import Finding
+from pyptx.sim.state.address_space import AddressSpace
+
+Allocate = Callable[[int, int], tuple[int, Array]]
+"""Returns an address and memory of a size and alignment."""
+
+
+@dataclass(slots=True)
+class HostedGlobals(Globals):
+    """Variables in the memory of a host."""
+
+    source: Allocate | None = None
+
+    def allocate(self, size: int, alignment: int) -> tuple[int, Array]:
+        """Return zeroed memory of the host."""
+        assert self.source is not None
+        return self.source(size, alignment)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a launch left besides the contents of memory: its counts, printed text, findings, and the error that ended
+    it."""
+
+    instructions: int
+    printed: str
+    findings: list[Finding]
+    error: PtxError | None
+    timeline: Timeline | None
+
+
+@dataclass(slots=True)
+class LoadedModule:
+    """A module whose variables are in the memory of a host."""
+
+    module: Module
+    space: AddressSpace
+    variables: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """The addresses and sizes of the variables that the host may ask for."""
+    _globals: Globals = field(default_factory=Globals)
+    _registered: int = 0
+    _programs: dict[tuple[str, bool, bool], Artifacts] = field(default_factory=dict[tuple[str, bool, bool], Artifacts])
+
+    @classmethod
+    def load(cls, module: Module, space: AddressSpace, allocate: Allocate) -> LoadedModule:
+        """Place and initialize the variables of a module. Raise PtxError if an initializer has no value."""
+        loaded = cls(module, space, _globals=HostedGlobals(source=allocate))
+        bodies, names, _ = checker.collect_bodies(module)
+        numbers = {body.function.name: number for number, body in enumerate(bodies)}
+        variables = Variables(module, names, lambda name: numbers.get(name, -1), 0, loaded._globals)
+        for statement in module.directives:
+            if isinstance(statement, VarDecl) and statement.state_space.ptx in (".global", ".const"):
+                for item in statement.declarators:
+                    symbol = names.find(item.name)
+                    if isinstance(symbol, Symbol) and symbol.declaration is statement:
+                        variables.find_address(item.name, symbol)
+        loaded._register()
+        return loaded
+
+    def unload(self) -> None:
+        """Free the variables."""
+        for allocation in self._globals.allocations:
+            self.space.free(allocation.address)
+
+    def prepare(self, entry: str, *, is_checked: bool, poison: bool) -> Artifacts:
+        """Return the program of an entry; prepare it at the first launch."""
+        key = entry, is_checked, poison
+        artifacts = self._programs.get(key)
+        if artifacts is None:
+            artifacts = self._programs[key] = prepare_program(
+                self.module, entry, self._globals, is_checked, False, poison
+            )
+            self._register()
+        return artifacts
+
+    def _register(self) -> None:
+        """Register the variables that were placed since the last time."""
+        for item in self._globals.allocations[self._registered :]:
+            self.space.register(item.name, item.address, item.data, space=item.space, writable=item.writable)
+            self.variables.setdefault(item.name, (item.address, item.size))
+        self._registered = len(self._globals.allocations)
+
+
+def run_in_place(
+    loaded: LoadedModule, entry: str, options: Options, selection: Selection | None, *, timeline: bool = False
+) -> Outcome:
+    """Run an entry on the host's memory. Raise PtxError for a launch that cannot start; a fault that ends the run is
+    part of the outcome, because memory has changed by then."""
+    artifacts = loaded.prepare(entry, is_checked=selection is not None, poison=options.poison)
+    buffers = Buffers(loaded.space)
+    launch = make_prepared(artifacts, loaded.module, options, buffers, "", 0)
+    observers = Observers.create(launch.launch, selection, options.schedule, timeline, False, ())
+    checks, error = observers.checks, None
+    try:
+        with attach([launch.printed]):
+            run_batches(launch, observers)
+    except PtxError as why:
+        error = note_seed(cite_lines(loaded.module, add_findings(why, checks)), options.schedule, options.seed)
+    finally:
+        if launch.launch.workspace:
+            loaded.space.free(launch.launch.workspace)
+    findings = [] if selection is None or checks is None else cite_findings([loaded.module], selection, checks)
+    drawing: Any = observers.draw(launch.stats, findings)
+    return Outcome(launch.stats.lane_instructions, str(launch.printed), findings, error, drawing if timeline else None)

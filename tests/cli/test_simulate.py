@@ -1,0 +1,97 @@
+"""`pyptx simulate`: exit statuses, the summary, and the report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.driver.conftest import PROGRAMS
+
+ROOT = Path(__file__).parent.parent.parent
+RIGHT = """\
+import sys
+sys.path.insert(0, "site-packages")
+from calls import *
+start()
+add = load(VECTOR_ADD, "add")
+arrays = [ask("cuMemAlloc_v2", 400) for _ in range(3)]
+for array in arrays:
+    call("cuMemsetD32_v2", array, 0, 100)
+launch(add, 1, 128, *arrays, 100)
+"""
+WRONG = RIGHT + "launch(add, 1, 128, *arrays, 101)\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _library() -> None:
+    from pyptx.driver.library import find_library
+
+    find_library()
+
+
+def simulate(tmp_path: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the command on a program."""
+    (tmp_path / "program.py").write_text(text, "utf-8")
+    if not (tmp_path / "site-packages").exists():
+        (tmp_path / "site-packages").symlink_to(PROGRAMS)
+    command = [sys.executable, "-m", "pyptx", "simulate", *options]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(Path.home())}
+    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_correct_program_succeeds(tmp_path: Path) -> None:
+    process = simulate(tmp_path, RIGHT, "program.py")
+    assert (process.returncode, process.stdout) == (0, "")
+    assert process.stderr == "pyptx: 1 launch of 1 kernel: no findings\n"
+
+
+def test_a_finding_gives_status_1(tmp_path: Path) -> None:
+    process = simulate(tmp_path, WRONG, "program.py")
+    assert process.returncode == 1
+    assert process.stderr.splitlines()[-1] == "pyptx: 2 launches of 1 kernel: 1 error (PTX1110)"
+
+
+def test_a_failing_program_keeps_its_status(tmp_path: Path) -> None:
+    assert simulate(tmp_path, WRONG + "sys.exit(7)", "program.py").returncode == 7
+    killed = simulate(tmp_path, RIGHT + "import os\nos.kill(os.getpid(), 9)", "program.py")
+    assert killed.returncode == 137
+
+
+def test_the_program_gets_its_arguments(tmp_path: Path) -> None:
+    process = simulate(tmp_path, "import sys\nprint(sys.argv[1:])", "program.py", "--device", "-x")
+    assert process.stdout == "['--device', '-x']\n"
+    shell = simulate(tmp_path, "", "--", "sh", "-c", "echo $0 $1", "a", "b")
+    assert shell.stdout == "a b\n"
+
+
+def test_the_report_lists_every_launch(tmp_path: Path) -> None:
+    simulate(tmp_path, WRONG, "--device", "b200", "--report", "report.json", "program.py")
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    first, second = report["launches"]
+    assert report["device"] == "b200"
+    assert [first[name] for name in ("kernel", "grid", "block", "shared", "place", "diagnostics")] == [
+        "add", [1, 1, 1], [128, 1, 1], 0, "program.py:9", [],
+    ]  # fmt: skip
+    assert [item["code"] for item in second["diagnostics"]] == ["PTX1110"]
+    assert first["instructions"] == 128 * 10 + 100 * 10 + 128
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--device", "h1000", "program.py"], "invalid choice: 'h1000'"),
+        (["--devices", "0", "program.py"], "0 devices; there can be 1 to 16"),
+        (["--check", "luck", "program.py"], "check 'luck': expected one of"),
+        (["--", "./absent"], "./absent: No such file or directory"),
+        ([], "the following arguments are required: PROGRAM"),
+    ],
+)
+def test_wrong_usage_gives_status_2(tmp_path: Path, options: list[str], message: str) -> None:
+    process = simulate(tmp_path, RIGHT, *options)
+    assert process.returncode == 2
+    assert message in process.stderr
+    assert "Traceback" not in process.stderr

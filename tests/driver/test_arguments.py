@@ -1,0 +1,63 @@
+"""Impossible arguments of every entry point: an error code, never a crash."""
+
+from __future__ import annotations
+
+from pyptx.driver.calls import ENTRIES
+from pyptx.driver.codes import Code
+from tests.driver.conftest import Run
+
+PROGRAM = """\
+import ctypes
+from calls import *
+from pyptx.driver.calls import ENTRIES
+buffer = ctypes.create_string_buffer(1 << 16)
+place = ctypes.addressof(buffer)
+for name, entry in ENTRIES.items():
+    if name not in SKIPPED:
+        start()
+        print(name, try_call(name, *[VALUES[kind] for kind in entry.kinds]), flush=True)
+"""
+READ_ANYTHING = (
+    "cuPointerGetAttributes",
+    "cuMemcpy",
+    "cuMemcpyAsync",
+    "cuLaunchHostFunc",
+    "cuLaunchHostFunc_v2",
+    "cuStreamAddCallback",
+)
+"""Functions that read or call what a number names, as they do on a GPU."""
+
+
+def call_all(run_program: Run, values: str, skipped: tuple[str, ...] = ()) -> dict[str, Code]:
+    """Call every entry with a value for each kind of argument; return the codes."""
+    process = run_program(PROGRAM.replace("VALUES", values).replace("SKIPPED", repr(skipped)))
+    assert process.returncode == 0, process.stderr
+    lines = [line.split() for line in process.stdout.splitlines()]
+    assert [name for name, _ in lines] == [name for name in ENTRIES if name not in skipped]
+    return {name: Code(int(code)) for name, code in lines}
+
+
+def test_null_results_and_handles_are_refused(run_program: Run) -> None:
+    codes = call_all(run_program, "dict.fromkeys(entry.kinds, 0)")
+    results = {name for name, entry in ENTRIES.items() if "result" in entry.kinds}
+    assert {codes[name] for name in results} == {Code.ERROR_INVALID_VALUE}
+    succeeded = {name for name in codes if codes[name] is Code.SUCCESS}
+    # Stream 0, context 0, no bytes, no options: these arguments are possible.
+    assert succeeded <= {name for name in ENTRIES if name.startswith(("cuMemcpy", "cuMemset"))} | {
+        "cuInit", "cuProfilerStart", "cuProfilerStop", "cuCtxSetCurrent", "cuCtxSetFlags", "cuCtxSetLimit",
+        "cuCtxSetCacheConfig", "cuCtxSetSharedMemConfig", "cuCtxSynchronize", "cuMemFree_v2", "cuStreamSynchronize",
+        "cuStreamQuery", "cuMemGetInfo_v2", "cuPointerGetAttributes", "cuGetErrorName", "cuGetErrorString",
+        "cuDevicePrimaryCtxSetFlags_v2", "cuDevicePrimaryCtxSetFlags", "cuDevicePrimaryCtxGetState",
+        "cuDeviceComputeCapability", "cuCtxGetStreamPriorityRange", "cuDevicePrimaryCtxRelease_v2",
+        "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxReset", "cuCtxSynchronize_v2",
+        "cuStreamGetCaptureInfo_v2", "cuStreamGetCaptureInfo_v3",
+    }  # fmt: skip
+    assert Code.ERROR_UNKNOWN not in codes.values()
+
+
+def test_numbers_that_name_nothing_are_refused(run_program: Run) -> None:
+    values = "{'result': place, 'pointer': place, 'size': 1 << 62, 'int': -1, 'uint': 7, 'ushort': 7, 'byte': 7}"
+    codes = call_all(run_program, values, READ_ANYTHING)
+    assert [name for name, code in codes.items() if code is Code.ERROR_UNKNOWN] == []
+    handles = {name for name, code in codes.items() if code is Code.ERROR_INVALID_HANDLE}
+    assert {"cuStreamSynchronize", "cuEventRecord", "cuLaunchKernel", "cuModuleUnload", "cuFuncGetAttribute"} <= handles

@@ -1,0 +1,55 @@
+"""Where the library is built, and that nobody else can have written it."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from pyptx.driver import build
+from pyptx.driver.build import NoCompiler, find_compiler
+from pyptx.driver.library import Untrusted, find_cache, find_library, make_private
+
+
+def _find_nothing(name: str) -> None:
+    """Stand for a machine without the program or package."""
+
+
+def test_the_library_is_alone_in_a_private_folder_of_the_user(library: Path) -> None:
+    assert find_cache() in library.parents
+    assert [file.name for file in library.parent.iterdir()] == ["libcuda.so.1"]
+    assert library.parent.stat().st_mode & 0o777 == 0o700
+    assert find_library() == library
+
+
+def test_a_cache_elsewhere_is_used(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    other = find_library()
+    assert other.parts[-4:-2] == ("pyptx", "driver")
+    assert (tmp_path / "cache") in other.parents
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert find_cache() == Path.home() / ".cache" / "pyptx"
+
+
+def test_a_folder_that_others_can_write_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "driver"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(Untrusted, match="writable by others"):
+        make_private(folder)
+
+
+def test_zig_serves_without_another_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", _find_nothing)
+    compiler = find_compiler()
+    assert compiler[1:] == ["-m", "ziglang", "cc"]
+    build.build(tmp_path / "libcuda.so.1", compiler)
+    assert ctypes.CDLL(str(tmp_path / "libcuda.so.1")).cuGetProcAddress(None, None, 0, 0) == 1
+
+
+def test_without_any_compiler_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", _find_nothing)
+    monkeypatch.setattr("pyptx.driver.build.find_spec", _find_nothing)
+    with pytest.raises(NoCompiler, match="install one, or the package `ziglang`"):
+        find_compiler()

@@ -1,0 +1,314 @@
+"""Whole programs that call the driver through ctypes: right results, and errors like a GPU's."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pyptx.driver.build import find_compiler
+from tests.driver.conftest import Run
+
+ADD = """\
+import ctypes
+from calls import *
+start()
+add = load(VECTOR_ADD, "add")
+size = 4000
+a, b, c = (ask("cuMemAlloc_v2", size) for _ in range(3))
+values = (ctypes.c_float * 1000)(*range(1000))
+call("cuMemcpyHtoD_v2", a, values, size)
+call("cuMemcpyHtoD_v2", b, values, size)
+call("cuMemsetD32_v2", c, 0, 1000)
+"""
+"""Three arrays of 1000 elements on the device, and a kernel that adds the first two."""
+OUTPUT = """\
+result = (ctypes.c_float * 1000)()
+call("cuMemcpyDtoH_v2", result, c, size)
+print([result[i] for i in (0, 1, 999)])
+"""
+
+
+def test_a_kernel_computes_in_the_memory_of_the_device(run_program: Run) -> None:
+    process = run_program(ADD + "print(launch(add, 4, 256, a, b, c, 1000))\n" + OUTPUT)
+    assert (process.stdout, process.stderr) == ("0\n[1.0, 3.0, 1999.0]\n", "")
+
+
+def test_a_variable_keeps_what_the_host_writes(run_program: Run) -> None:
+    program = """\
+module = ctypes.c_uint64()
+call("cuFuncGetModule", ctypes.byref(module), add)
+address, bytes = ctypes.c_uint64(), ctypes.c_uint64()
+call("cuModuleGetGlobal_v2", ctypes.byref(address), ctypes.byref(bytes), module.value, b"bias")
+call("cuMemcpyHtoD_v2", address.value, (ctypes.c_float * 1)(100.0), bytes.value)
+launch(add, 4, 256, a, b, c, 1000)
+launch(add, 4, 256, a, c, c, 1000)
+"""
+    process = run_program(ADD + program + OUTPUT)
+    assert (process.stdout, process.stderr) == ("[200.0, 203.0, 3197.0]\n", "")
+
+
+def test_an_access_out_of_bounds_names_the_line_of_the_allocation(run_program: Run) -> None:
+    program = ADD + "print(launch(add, 4, 256, a, b, c, 1001), try_call('cuCtxSynchronize'))\n"
+    program += "call('cuDevicePrimaryCtxReset_v2', 0)\nprint(try_call('cuCtxSynchronize'))"
+    process = run_program(program)
+    assert process.stdout == "700 700\n0\n"
+    first, fault, *_ = process.stderr.splitlines()
+    assert first == "pyptx: launch of `add`, grid (4, 1, 1), block (256, 1, 1) at program.py:11"
+    assert "error[PTX1110]: `ld.global.f32` accesses 4 bytes at 0x" in fault
+    assert "the nearest allocation is `allocation 1 from program.py:6`, 4000 bytes at 0x" in fault
+    assert fault.endswith("0 bytes after its end")
+
+
+def test_freed_memory_is_named(run_program: Run) -> None:
+    process = run_program(ADD + "call('cuMemFree_v2', b)\nprint(launch(add, 4, 256, a, b, c, 1000))")
+    assert process.stdout == "700\n"
+    assert "`allocation 2 from program.py:6`, 4000 bytes at 0x" in process.stderr
+    assert process.stderr.splitlines()[1].endswith("was freed")
+
+
+RACE = """\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry reverse(.param .u64 out)
+{
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<4>;
+    .shared .align 4 .b32 buffer[64];
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, buffer;
+    add.u32 %r4, %r3, %r2;
+    st.shared.u32 [%r4], %r1;
+    BARRIER
+    sub.u32 %r5, 252, %r2;
+    add.u32 %r5, %r3, %r5;
+    ld.shared.u32 %r1, [%r5];
+    cvt.u64.u32 %rd2, %r2;
+    add.u64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r1;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("barrier", "stop", "code"), [("bar.sync 0;", True, 0), ("", True, 719), ("", False, 0)],
+    ids=["with a barrier", "without one", "without one, only reported"],
+)  # fmt: skip
+def test_a_missing_barrier_is_reported(run_program: Run, barrier: str, stop: bool, code: int) -> None:
+    program = f'from calls import *\nstart()\nkernel = load("""{RACE.replace("BARRIER", barrier)}""", "reverse")\n'
+    program += 'out = ask("cuMemAlloc_v2", 256)\nprint(launch(kernel, 1, 64, out))'
+    process = run_program(program, stop=stop)
+    assert process.stdout == f"{code}\n"
+    assert ("PTX0901" in process.stderr) == (not barrier)
+    assert process.stderr.count("error[") == (not barrier)
+
+
+def test_nothing_is_checked_on_request(run_program: Run) -> None:
+    program = f'from calls import *\nstart()\nkernel = load("""{RACE.replace("BARRIER", "")}""", "reverse")\n'
+    process = run_program(program + 'print(launch(kernel, 1, 64, ask("cuMemAlloc_v2", 256)))', check="none")
+    assert (process.stdout, process.stderr) == ("0\n", "")
+
+
+def test_calls_before_initialization_and_without_a_context_fail(run_program: Run) -> None:
+    program = """\
+from calls import *
+import ctypes
+result = ctypes.c_uint64()
+print(try_call("cuDeviceGetCount", ctypes.byref(result)), try_call("cuMemAlloc_v2", ctypes.byref(result), 4))
+call("cuInit", 0)
+print(try_call("cuDeviceGetCount", ctypes.byref(result)), try_call("cuMemAlloc_v2", ctypes.byref(result), 4))
+"""
+    assert run_program(program).stdout == "3 3\n0 201\n"
+
+
+def test_a_forked_process_is_refused(run_program: Run) -> None:
+    program = """\
+from calls import *
+import os, ctypes
+start()
+child = os.fork()
+if not child:
+    os._exit(try_call("cuCtxSynchronize") | 16 * (try_call("cuInit", 0) != 3))
+print(os.waitpid(child, 0)[1] >> 8, try_call("cuCtxSynchronize"))
+"""
+    assert run_program(program).stdout == "3 0\n"
+
+
+def test_every_thread_has_its_own_context(run_program: Run) -> None:
+    program = """\
+from calls import *
+import ctypes, threading
+start()
+result = ctypes.c_uint64()
+codes = [try_call("cuMemAlloc_v2", ctypes.byref(result), 4)]
+thread = threading.Thread(target=lambda: codes.append(try_call("cuMemAlloc_v2", ctypes.byref(result), 4)))
+thread.start()
+thread.join()
+print(codes)
+"""
+    assert run_program(program).stdout == "[0, 201]\n"
+
+
+def test_invalid_ptx_says_why(run_program: Run) -> None:
+    program = """\
+from calls import *
+import ctypes
+start()
+text = VECTOR_ADD.replace("add.f32", "add.f33")
+log = ctypes.create_string_buffer(400)
+names, values = (ctypes.c_int * 2)(5, 6), (ctypes.c_void_p * 2)(ctypes.addressof(log), 400)
+module = ctypes.c_uint64()
+image = ctypes.create_string_buffer(text.encode())
+print(try_call("cuModuleLoadDataEx", ctypes.byref(module), image, 2, names, values))
+print(log.value.decode())
+"""
+    process = run_program(program)
+    code, first, *_ = process.stdout.splitlines()
+    assert code == "218"
+    assert first == "<ptx>:24:5: error[PTX0101]: `add` has no modifier `.f33`; did you mean `.f32`?" or "add" in first
+
+
+def test_ten_thousand_allocations_cost_little(run_program: Run) -> None:
+    program = """\
+from calls import *
+start()
+blocks = [ask("cuMemAlloc_v2", 256) for _ in range(10000)]
+assert len(set(blocks)) == 10000
+for block in blocks:
+    call("cuMemFree_v2", block)
+print(try_call("cuMemFree_v2", blocks[0]), try_call("cuMemFree_v2", 0))
+"""
+    assert run_program(program).stdout == "1 0\n"
+
+
+def test_rows_are_copied_and_filled(run_program: Run) -> None:
+    program = """\
+from calls import *
+import ctypes, struct
+start()
+pitch = ctypes.c_uint64()
+block = ctypes.c_uint64()
+call("cuMemAllocPitch_v2", ctypes.byref(block), ctypes.byref(pitch), 5, 3, 4)
+call("cuMemsetD2D8_v2", block.value, pitch.value, ord("."), 5, 3)
+source, target = ctypes.create_string_buffer(b"abcdefghijkl"), ctypes.create_string_buffer(20)
+host, device = 1, 2
+
+def copy(*words):
+    call("cuMemcpy2D_v2", struct.pack("<QQI4xQQQQQQI4xQQQQQQ", *words))
+
+# Two bytes each of rows 1 and 2 of the source, 4 bytes wide, go to column 1 of rows 0 and 1.
+copy(1, 1, host, ctypes.addressof(source), 0, 0, 4, 1, 0, device, 0, block.value, 0, pitch.value, 2, 2)
+copy(0, 0, device, 0, block.value, 0, pitch.value, 0, 0, host, ctypes.addressof(target), 0, 0, 6, 5, 3)
+print(pitch.value, target.raw.replace(bytes(1), b" ").decode())
+"""
+    assert run_program(program).stdout == "512 .fg.. .jk.. .....   \n"
+
+
+def test_more_memory_than_the_device_has_is_refused(run_program: Run) -> None:
+    program = """\
+from calls import *
+import ctypes
+start()
+result = ctypes.c_uint64()
+print([try_call("cuMemAlloc_v2", ctypes.byref(result), size) for size in (0, 1 << 40, (1 << 64) - 1)])
+"""
+    assert run_program(program).stdout == "[1, 2, 2]\n"
+
+
+def test_an_interrupted_kernel_interrupts_the_program(run_program: Run) -> None:
+    program = r"""
+from calls import *
+import os, signal, threading
+start()
+text = '''.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry spin()
+{
+    .reg .b32 %r<2>;
+LOOP:
+    add.u32 %r1, %r1, 1;
+    bra LOOP;
+}
+'''
+kernel = load(text, "spin")
+threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT]).start()
+try:
+    launch(kernel, 1, 32)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    assert run_program(program).stdout == "interrupted\n"
+
+
+C_PROGRAM = r"""
+#include <stdio.h>
+typedef int CUresult;
+typedef unsigned long long CUdeviceptr;
+typedef void *Handle;
+typedef struct {
+    int id;
+    char pad[4];
+    union { char bytes[64]; struct { unsigned x, y, z; } cluster; } value;
+} Attribute;
+typedef struct {
+    unsigned grid[3], block[3], shared;
+    Handle stream;
+    Attribute *attributes;
+    unsigned count;
+} Config;
+CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(Handle *, int), cuCtxSetCurrent(Handle);
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t);
+CUresult cuModuleLoadData(Handle *, const void *), cuModuleGetFunction(Handle *, Handle, const char *);
+CUresult cuLaunchKernelEx(const Config *, Handle, void **, void **), cuCtxSynchronize(void);
+
+static const char PTX[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry ranks(.param .u64 out)\n{\n"
+    ".reg .b32 %r<4>; .reg .b64 %rd<4>;\n"
+    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %cluster_ctarank;\n"
+    "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r2;\nret;\n}\n";
+
+int main(void) {
+    Handle context, module, kernel;
+    CUdeviceptr out;
+    int ranks[8];
+    if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
+        return 3;
+    if (cuModuleLoadData(&module, PTX) || cuModuleGetFunction(&kernel, module, "ranks") || cuMemAlloc_v2(&out, 32))
+        return 4;
+    Attribute attribute = {.id = 4, .value.cluster = {4, 1, 1}};
+    Config config = {{8, 1, 1}, {1, 1, 1}, 0, 0, &attribute, 1};
+    void *parameters[] = {&out};
+    if (cuLaunchKernelEx(&config, kernel, parameters, 0) || cuCtxSynchronize() || cuMemcpyDtoH_v2(ranks, out, 32))
+        return 5;
+    for (int i = 0; i < 8; i++)
+        printf("%d ", ranks[i]);
+    return 0;
+}
+"""
+
+
+def test_a_c_program_without_python_runs(run_program: Run, library: Path, tmp_path: Path) -> None:
+    source, program = tmp_path / "main.c", tmp_path / "main"
+    source.write_text(C_PROGRAM, "ascii")
+    subprocess.run([*find_compiler(), "-o", program, source, library], check=True)
+    process = run_program([str(program)])
+    assert (process.returncode, process.stdout, process.stderr) == (0, "0 1 2 3 0 1 2 3 ", "")
+
+
+def test_a_c_program_without_any_python_library_says_so(
+    run_program: Run, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, program = tmp_path / "main.c", tmp_path / "main"
+    source.write_text(C_PROGRAM, "ascii")
+    subprocess.run([*find_compiler(), "-o", program, source, library], check=True)
+    monkeypatch.setattr("pyptx.driver.launcher.find_python_library", lambda: None)
+    process = run_program([str(program)])
+    reason = "this program has no Python, and PYPTX_DRIVER_LIBPYTHON names none"
+    assert process.returncode == 3
+    assert process.stderr == f"pyptx: the simulated CUDA driver cannot start: {reason}\n"

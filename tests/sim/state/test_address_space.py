@@ -41,7 +41,7 @@ def test_memory_that_exists_elsewhere_keeps_its_address() -> None:
     data = np.arange(64, dtype=np.uint8)
     region = space.register("device array", 0x7F3A_1234_5600, data)
     assert region.low == 0x7F3A_1234_5600
-    assert region.view(np.dtype(np.uint8)).base is data
+    assert region.view(np.dtype(np.uint8), 0).base is data
     with pytest.raises(
         ValueError, match=r"`twin` at 0x7f3a1234563f overlaps `device array`, which is at 0x7f3a12345600"
     ):

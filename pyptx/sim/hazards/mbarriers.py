@@ -231,7 +231,7 @@ class MBarriers:
         remaining = group.threads
         while barrier is not None and len(remaining):
             # Arrivals beyond the pending count belong to the next phase.
-            room = barrier.pending // count or len(remaining)
+            room = barrier.pending // max(count, 1) or len(remaining)
             arriving = group if len(remaining) == len(group) <= room else Group(remaining[:room])
             self._arrive(barrier, arriving, place, address, count, expect, sem, scope, drop, no_complete)
             remaining = remaining[len(arriving) :]

@@ -123,7 +123,7 @@ class MBarriers:
             self._sink.on_mbarrier_arrive(rows, None)
         phase, pending = self.phase[rows], self.pending[rows]
         total = np.bincount(rows, weights=counts, minlength=self._used).astype(np.int64)
-        if (total > self.pending[: self._used]).any():
+        if (total > self.pending[: self._used]).any() or not counts.all():
             states = [self._arrive_one(at, int(row), int(counts[at]), drop) for at, row in enumerate(rows)]
             return np.array(states, np.uint64)
         if len(rows) > 1:
@@ -138,7 +138,7 @@ class MBarriers:
         return phase.astype(np.uint64) << np.uint64(_PENDING_BITS) | pending.astype(np.uint64)
 
     def _arrive_one(self, at: int, row: int, count: int, drop: bool) -> int:
-        """Arrive in one lane; used when the lanes together complete more than one phase."""
+        """Arrive in one lane; used when a lane may arrive after another has completed the phase."""
         if count > self.pending[row]:
             text = f"{count} arrivals, but the current phase waits for only {self.pending[row]}"
             raise Misuse(at, text + (f" and {self.tx[row]} bytes" if self.tx[row] else ""))

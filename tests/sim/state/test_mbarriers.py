@@ -235,6 +235,21 @@ st.global.u32 [%at], %t;
     assert {finding.rule.code for finding in found} == {"PTX0957"}
 
 
+def test_a_lane_may_arrive_with_a_count_of_0() -> None:
+    """Of four lanes, the second ends the phase of two arrivals. Each state is a phase and a pending count."""
+    body = (
+        START.format(count=2)
+        + """
+setp.lt.u32 %p1, %t, 4; setp.lt.u32 %p2, %t, 2; selp.u32 %r0, 1, 0, %p2; mov.u64 %s0, 0;
+@%p1 mbarrier.arrive.shared::cta.b64 %s0, [bar], %r0;
+mbarrier.pending_count.b64 %r1, %s0;
+shr.u64 %s1, %s0, 20; cvt.u32.u64 %r2, %s1; mad.lo.u32 %r1, %r2, 10, %r1;
+st.global.u32 [%at], %r1;
+"""
+    )
+    assert out(body, threads=32) == [2, 1, 12, 12, *[0] * 28]
+
+
 @pytest.mark.parametrize("address", ["%at", "%s1"])
 def test_an_mbarrier_outside_shared_memory_is_refused(address: str) -> None:
     """Even lanes name one in shared memory with %s1, odd lanes global memory."""

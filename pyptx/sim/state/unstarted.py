@@ -61,5 +61,5 @@ class PendingClusters:
         batches = -(-self._clusters // self.reverse_batch)
         short = self._clusters - (batches - 1) * self.reverse_batch
         behind = order - short
-        batch = np.where(behind < 0, batches - 1, batches - 2 - behind // self.reverse_batch)
+        batch = batches - 2 - behind // self.reverse_batch
         return (batch * self.reverse_batch + np.where(behind < 0, order, behind % self.reverse_batch)) * self.size

@@ -60,6 +60,26 @@ def test_what_a_copy_finds_ends_no_conditional_phase(report: str, position: int,
     np.testing.assert_array_equal(output[4:].view("u1"), data)
 
 
+@pytest.mark.parametrize("expected", [64, 128])
+def test_objects_of_later_ctas_have_no_reports(expected: int) -> None:
+    """The first CTA's copy reports in a phase that it completes, or in one that waits for 64 more bytes."""
+    body = f"""
+mov.u32 %t, %ctaid.x; setp.ne.u32 %p, %t, 0;
+@%p bra later;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {expected};
+{PLAIN.format(copy=COPY, report="per_element::ff")}
+ret;
+later: mbarrier.test_wait.parity.phase_type::primary.shared::cta.b64 %q|%bad, [bar], 1;
+mbarrier.arrive.shared::cta.b64 _, [bar];
+mbarrier.test_wait.parity.phase_type::conditional.shared::cta.b64 %good, [bar], 0;
+selp.u32 %r0, 1, 0, %q; selp.u32 %r1, 1, 0, %bad; selp.u32 %r2, 1, 0, %good;
+st.global.v2.u32 [%out], {{%r0, %r1}}; st.global.u32 [%out+8], %r2;
+"""
+    text, out = TEXT[: TEXT.index("mbarrier.arrive")].format(layout="layout::v1") + body + "}", np.zeros(3, "u4")
+    sim.run(parse(text), grid=2, batch_lanes=1, args=[np.full(64, 0xFF, "u1"), out], check="none")
+    assert out.tolist() == [1, 0, 1]
+
+
 def test_reports_need_their_layout() -> None:
     data = np.full(64, 0xFF, "u1")
     with raises(PtxError, match=r"was not initialized with `\.layout::v1`"):

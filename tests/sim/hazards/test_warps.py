@@ -96,6 +96,17 @@ def test_a_rule_is_reported_by_its_code(code: str, act: Act) -> None:
     assert sorted({finding.rule.code for finding in engine.findings}) == ([code] if code else [])
 
 
+@pytest.mark.parametrize(("count", "warps"), [(None, 2), (32, 1)])
+@pytest.mark.parametrize("number", [-1, 0, 15, 16])
+def test_ctas_have_16_barriers(number: int, count: int | None, warps: int) -> None:
+    engine = Hazards()
+    grid = engine.launch(place(), 64, slots=2)
+    engine.start(grid, range(2), range(2))
+    threads = np.concatenate([grid.list_threads(slot)[: 32 * warps] for slot in range(2)])
+    assert engine.barriers.bar(group(threads), place(), number, count, "sync") == threads.tolist()
+    assert {finding.rule.code for finding in engine.findings} == (set() if 0 <= number < 16 else {"PTX0970"})
+
+
 def test_remote_barriers_and_absent_peers() -> None:
     engine = Hazards()
     grid = engine.launch(place(), 32, slots=4, cluster=2, shared_bytes=64)

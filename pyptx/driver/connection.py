@@ -13,20 +13,19 @@ from pyptx.driver.settings import Settings
 LIBRARY = "PYPTX_DRIVER_LIBRARY"
 """The environment variable that names the library."""
 _ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
-_CONNECTED: list[tuple[Driver, Any]] = []
+_DRIVERS: list[Driver] = []
+_CALLBACKS: list[Any] = []
 
 
-def connect(library: str = "", settings: Settings | None = None) -> Driver:
-    """Answer the calls of the library in this process; return its driver."""
-    if _CONNECTED:
-        return _CONNECTED[0][0]
-    driver = Driver(settings or Settings.from_environment(), list(ENTRIES.values()))
-    callback = _ANSWER(driver.answer)
-    ctypes.CDLL(library or os.environ[LIBRARY], os.RTLD_NOW | os.RTLD_GLOBAL).pyptx_driver_connect(callback)
-    _CONNECTED.append((driver, callback))
-    return driver
+def start(settings: Settings | None = None) -> Driver:
+    """Return the driver of this process; create it if there is none yet."""
+    if not _DRIVERS:
+        _DRIVERS.append(Driver(settings or Settings.from_environment(), list(ENTRIES.values())))
+    return _DRIVERS[0]
 
 
-def get_driver() -> Driver | None:
-    """Return the driver of this process, if it has one."""
-    return _CONNECTED[0][0] if _CONNECTED else None
+def connect() -> None:
+    """Answer the calls of the library in this process."""
+    if not _CALLBACKS:
+        _CALLBACKS.append(_ANSWER(start().answer))
+        ctypes.CDLL(os.environ[LIBRARY], os.RTLD_NOW | os.RTLD_GLOBAL).pyptx_driver_connect(_CALLBACKS[0])

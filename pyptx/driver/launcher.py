@@ -14,6 +14,11 @@ from pyptx.driver.connection import LIBRARY
 from pyptx.driver.library import find_library
 from pyptx.driver.settings import PREFIX, Settings
 
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from pyptx.driver.program import run; del sys.path[0]; "
+    "run(sys.argv[2:])"
+)
+"""Runs a Python file with this package, wherever it is."""
 _ROOT = str(Path(pyptx.__file__).parent.parent)
 
 
@@ -43,7 +48,7 @@ def find_python_library() -> Path | None:
 
 def run_program(words: Sequence[str], settings: Settings) -> int:
     """Run a program to its end and return its exit status, negative for a signal. A Python file runs in this Python."""
-    command = [sys.executable, *words] if words[0].endswith(".py") else list(words)
+    command = [sys.executable, "-c", _START, _ROOT, *words] if words[0].endswith(".py") else list(words)
     with subprocess.Popen(command, env=make_environment(settings)) as process:
         while True:
             try:

@@ -131,7 +131,11 @@ class LoadedImage:
 
 def load_image(driver: Driver, address: int) -> LoadedImage:
     """Load the image at an address. DriverError for one that cannot be loaded; its text explains why."""
-    text = read_image(address)
+    return load_text(driver, read_image(address))
+
+
+def load_text(driver: Driver, text: str) -> LoadedImage:
+    """Load PTX."""
     module = _parse(text)
     try:
         loaded = LoadedModule.load(module, driver.heap.space, _allocate)

@@ -1,0 +1,244 @@
+"""Run Triton's kernels on the simulator: PyTorch tensors on the CPU, and the PTX that Triton compiles.
+
+`activate()` serves a running Python; `pyptx simulate` calls it when a program imports Triton. Needs no C compiler and
+no driver library: Triton's launcher calls Python.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from math import prod
+from typing import Any, NamedTuple
+
+from pyptx.driver import host_memory
+from pyptx.driver.codes import DriverError
+from pyptx.driver.connection import start
+from pyptx.driver.launching import Request, launch
+from pyptx.driver.modules import Kernel, LoadedImage, load_text
+from pyptx.driver.process import Driver, Thread, find_caller
+from pyptx.driver.settings import Settings
+from pyptx.isa.limits import sm_limits
+from pyptx.tensormap import ElementType, Fill, L2Promotion, Swizzle, TensorMap, encode, validate
+
+_NUMBERS = {"fp16": "<e", "fp32": "<f", "fp64": "<d"}
+_ELEMENTS = {element.driver_value: element for element in ElementType}
+_SWIZZLES = (Swizzle.NONE, Swizzle.B32, Swizzle.B64, Swizzle.B128)
+_SCRATCH_POINTERS = 2
+"""The last parameters of every kernel: memory for the kernel, and for a profiler."""
+
+
+class Argument(NamedTuple):
+    """How Triton's launcher describes an argument: a constant, a value, or a tuple of arguments."""
+
+    nested_tuple: Sequence[Argument] | None
+    type: int
+
+
+_CONSTANT, _VALUE, _TUPLE = range(3)
+
+
+def activate(device: str = "h100", **options: Any) -> None:
+    """Make Triton run kernels on the simulator from now on. `device` is the GPU to pretend; the options are those of
+    `pyptx simulate`: check, schedule, seed, stop."""
+    start(Settings(device=device, **options))
+    install()
+
+
+def install() -> None:
+    """Make the simulator the active driver of Triton."""
+    driver = start()
+    driver.is_initialized = True
+    nvidia: Any = import_module("triton.backends.nvidia.driver")
+    nvidia.PyKernelArg, nvidia.ARG_CONSTEXPR, nvidia.ARG_KERNEL, nvidia.ARG_TUPLE = Argument, _CONSTANT, _VALUE, _TUPLE
+    knobs: Any = import_module("triton.knobs")
+    knobs.runtime.add_stages_inspection_hook = keep_ptx
+    active: Any = import_module("triton.runtime").driver
+    active.set_active(_make_driver(nvidia, driver))
+    torch: Any = import_module("torch") if find_spec("torch") is not None else None
+    if torch is not None and not isinstance(torch.Tensor.data_ptr, _Tracer):
+        torch.Tensor.data_ptr = _Tracer(driver, torch.Tensor.data_ptr)
+
+
+def _make_driver(nvidia: Any, driver: Driver) -> Any:
+    """Return a driver for Triton: its own, with launches on the simulator and tensors on the CPU."""
+    launcher = Launcher(driver)
+
+    class SimulatedDriver(nvidia.CudaDriver):
+        def __init__(self) -> None:
+            self.utils, self.launcher_cls = launcher, nvidia.CudaLauncher
+            self.get_device_capability = lambda device=0: driver.devices[device].capability
+            self.get_current_device = lambda: 0
+            self.get_current_stream = lambda device=0: 0
+            self.set_current_device = launcher.set_current_device
+
+        def get_active_torch_device(self) -> Any:
+            torch: Any = import_module("torch")
+            return torch.device("cpu")
+
+    return SimulatedDriver()
+
+
+def keep_ptx(*arguments: Any) -> tuple[str, str] | None:
+    """Take part in Triton's compilation: its last stage, machine code, becomes the PTX itself. Without arguments,
+    return the key of this change in Triton's cache."""
+    if not arguments:
+        key = "pyptx: PTX in place of machine code"
+        return key, hashlib.sha256(key.encode()).hexdigest()
+    stages: dict[str, Any] = arguments[1]
+    stages["cubin"] = _encode
+    return None
+
+
+def _encode(source: str, metadata: object) -> bytes:
+    return source.encode()
+
+
+class _Tracer:
+    """The method `data_ptr` of tensors, which also tells the simulator about their memory: kernels may reach whatever
+    the program has taken the address of."""
+
+    def __init__(self, driver: Driver, data_ptr: Any) -> None:
+        self._driver, self._data_ptr = driver, data_ptr
+
+    def __get__(self, tensor: Any, owner: Any = None) -> Any:
+        return self if tensor is None else partial(self, tensor)
+
+    def __call__(self, tensor: Any) -> int:
+        address = self._data_ptr(tensor)
+        if address and tensor.device.type == "cpu":
+            register(self._driver, tensor.untyped_storage())
+        return address
+
+
+def register(driver: Driver, storage: Any) -> None:
+    """Make the memory of a tensor known until it is freed."""
+    address, size = storage.data_ptr(), storage.nbytes()
+    region = driver.heap.space.find_region(address)
+    if region is not None and region.low == address and region.size == size:
+        return
+    for other in list(driver.heap.allocations.values()):
+        if other.address < address + size and address < other.address + other.size:
+            driver.heap.free(other.address, ("registered",))
+    allocation = driver.heap.register(address, host_memory.view(address, size), "registered", 0, find_caller())
+    weakref.finalize(storage, _forget, driver, allocation.number, address)
+
+
+def _forget(driver: Driver, number: int, address: int) -> None:
+    """Forget freed memory, unless another tensor has it now."""
+    allocation = driver.heap.allocations.get(address)
+    if allocation is not None and allocation.number == number:
+        driver.heap.free(address, ("registered",))
+
+
+@dataclass
+class Launcher:
+    """What Triton's launcher calls; the names are Triton's."""
+
+    driver: Driver
+
+    def __post_init__(self) -> None:
+        self.thread = Thread(0, [self.driver.primary[0]])
+        self.images: dict[int, LoadedImage] = {}
+
+    def set_current_device(self, device: int) -> None:
+        """Accept the only device."""
+
+    def load_binary(self, name: str, text: bytes, shared: int, device: int) -> tuple[int, int, int, int, int]:
+        """Load PTX; return handles of the module and the kernel, and its registers, spills and most threads."""
+        try:
+            image = load_text(self.driver, text.decode())
+        except DriverError as why:
+            raise RuntimeError(str(why)) from None
+        kernel = image.get_kernel(name)
+        kernel.settings[8] = shared
+        self.images[image.handle] = image
+        registers = kernel.find_attribute(self.driver, 4) or 0
+        return image.handle, kernel.handle, registers, 0, kernel.find_attribute(self.driver, 0) or 0
+
+    def unload_module(self, handle: int) -> None:
+        """Unload a module."""
+        image = self.images.pop(handle, None)
+        if image is not None:
+            image.close(self.driver)
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        """Return what Triton and its tuner ask about a device."""
+        gpu = self.driver.devices[device]
+        limits = sm_limits(gpu.target)
+        return {
+            "max_shared_mem": limits.shared_per_cta, "max_num_regs": limits.registers, "multiprocessor_count": gpu.sms,
+            "warpSize": 32, "sm_clock_rate": gpu.clock, "mem_clock_rate": gpu.memory_clock, "mem_bus_width": gpu.bus,
+        }  # fmt: skip
+
+    def fill_tma_descriptor_tiled(
+        self, address: int, swizzle: int, element_size: int, element_type: int, block: Sequence[int],
+        shape: Sequence[int], strides: Sequence[int], padding: int,
+    ) -> bytes:  # fmt: skip
+        """Return a tensor map; Triton's shapes and strides start with the slowest dimension."""
+        tensor = TensorMap(
+            _ELEMENTS[element_type], address, tuple(reversed(shape)),
+            tuple(element_size * stride for stride in reversed(strides[:-1])), tuple(reversed(block)),
+            swizzle=_SWIZZLES[swizzle], l2_promotion=L2Promotion.B128, fill=Fill.NAN if padding else Fill.ZERO,
+        )  # fmt: skip
+        return encode(validate(tensor))
+
+    def build_signature_metadata(self, types: Sequence[str]) -> list[str]:
+        """Return what `launch` needs to know about the types of arguments."""
+        return list(types)
+
+    def launch(
+        self, x: int, y: int, z: int, stream: int, function: int, cooperative: bool, programmatic: bool,
+        sizes: tuple[int, int, int], metadata: Any, enter: Any, leave: Any, scratch: Any, profile: Any,
+        annotations: Sequence[Argument], types: Sequence[str], arguments: Sequence[Any],
+    ) -> None:  # fmt: skip
+        """Launch a kernel; RuntimeError if it faults."""
+        warps, ctas, shared = sizes
+        if not prod((x, y, z)):
+            return
+        if enter is not None:
+            enter(metadata)
+        kernel = self.driver.handles.get(function, Kernel)
+        values = [*flatten(arguments, annotations), scratch, profile]
+        kinds = [*types, *["*i8"] * _SCRATCH_POINTERS]
+        data = bytearray(kernel.size)
+        for (offset, size), kind, value in zip(kernel.layout, kinds, values, strict=True):
+            data[offset : offset + size] = pack(kind, value, size)
+        grid, block, cluster = (x * ctas, y, z), (32 * warps, 1, 1), (ctas, 1, 1)
+        request = Request(kernel, grid, block, shared, bytes(data), cluster, bool(cooperative), find_caller())
+        with self.driver.lock:
+            try:
+                launch(self.driver, self.driver.get_context(self.thread), request)
+            except DriverError as why:
+                raise RuntimeError(f"Triton Error [CUDA]: {why.code.meaning}") from None
+        if leave is not None:
+            leave(metadata)
+
+
+def flatten(arguments: Sequence[Any], annotations: Sequence[Argument]) -> Iterator[Any]:
+    """Yield the values that a kernel takes: no constants, and the elements of tuples."""
+    for argument, annotation in zip(arguments, annotations, strict=True):
+        if annotation.type == _TUPLE:
+            yield from flatten(argument, annotation.nested_tuple or ())
+        elif annotation.type == _VALUE:
+            yield argument
+
+
+def pack(kind: str, value: Any, size: int) -> bytes:
+    """Return the bytes of an argument."""
+    if isinstance(value, bytes):
+        return value
+    if kind.startswith("*"):
+        address = value.data_ptr() if hasattr(value, "data_ptr") else value or 0
+        return int(address).to_bytes(size, "little")
+    if kind == "bf16":
+        return struct.pack("<f", value)[2:]
+    if kind in _NUMBERS:
+        return struct.pack(_NUMBERS[kind], value)
+    return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")

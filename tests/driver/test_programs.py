@@ -186,6 +186,86 @@ print(try_call("cuMemFree_v2", blocks[0]), try_call("cuMemFree_v2", 0))
     assert run_program(program).stdout == "1 0\n"
 
 
+def test_a_launch_over_the_limits_is_refused_and_explained(run_program: Run) -> None:
+    program = (
+        ADD
+        + """\
+limits = ((0, 32, 0), (1, 0, 0), (1, 1025, 0), (1, 32, 49152), (1, 32, 49153), (1, 32, 1 << 20))
+print([launch(add, grid, block, a, b, c, 0, shared=shared) for grid, block, shared in limits])
+call("cuFuncSetAttribute", add, 8, 49153)
+print(launch(add, 1, 32, a, b, c, 0, shared=49153), try_call("cuFuncSetAttribute", add, 8, 232449))
+"""
+    )
+    process = run_program(program)
+    assert process.stdout == "[1, 1, 1, 0, 1, 1]\n0 1\n"
+    limit = "pyptx: cuLaunchKernel: `add` asks for {} bytes of dynamic shared memory; the limit is 49152{}"
+    raise_it = ", until the program raises the attribute MAX_DYNAMIC_SHARED_SIZE_BYTES of the function"
+    assert process.stderr.splitlines() == [limit.format(49153, raise_it), limit.format(1 << 20, "")]
+
+
+def test_streams_and_events_have_their_options(run_program: Run) -> None:
+    program = """\
+from calls import *
+import ctypes
+start()
+result = ctypes.c_uint64()
+out = ctypes.byref(result)
+print([try_call("cuStreamCreate", out, flags) for flags in (0, 1, 2)])
+print([try_call("cuEventCreate", out, flags) for flags in (0, 1, 2, 4, 7, 8)])
+streams = [ask("cuStreamCreateWithPriority", flags, priority) for flags, priority in ((0, -9), (1, -3), (0, 4))]
+
+def get(name, stream):
+    number = ctypes.c_int()
+    call(name, stream, ctypes.byref(number))
+    return number.value
+
+print([(get("cuStreamGetFlags", stream), get("cuStreamGetPriority", stream)) for stream in streams])
+call("cuStreamDestroy_v2", streams[0])
+print(try_call("cuStreamSynchronize", streams[0]), try_call("cuStreamSynchronize", streams[1]))
+"""
+    expected = "[0, 0, 1]\n[0, 0, 0, 0, 0, 1]\n[(0, -5), (1, -3), (0, 0)]\n400 0\n"
+    assert run_program(program).stdout == expected
+
+
+def test_the_time_between_events_counts_instructions(run_program: Run) -> None:
+    program = (
+        ADD
+        + """\
+events = [ask("cuEventCreate", 0) for _ in range(3)]
+untimed = ask("cuEventCreate", 2)
+call("cuEventRecord", events[0], 0)
+launch(add, 4, 256, a, b, c, 1000)
+call("cuEventRecord", events[1], 0)
+call("cuEventRecord", untimed, 0)
+elapsed = ctypes.c_float()
+call("cuEventElapsedTime", ctypes.byref(elapsed), events[0], events[1])
+print(round(elapsed.value * 1e6))
+print([try_call("cuEventElapsedTime", ctypes.byref(elapsed), events[0], other) for other in (events[2], untimed)])
+"""
+    )
+    instructions = 1024 * 10 + 1000 * 10 + 1024
+    assert run_program(program).stdout == f"{instructions}\n[400, 400]\n"
+
+
+def test_ranges_of_copies_end_with_their_allocation(run_program: Run) -> None:
+    program = (
+        ADD
+        + """\
+def copy(address, size):
+    return try_call("cuMemcpyHtoD_v2", address, values, size)
+
+ranges = ((a, 4001), (a + 3999, 1), (a + 3999, 2), (a + 4000, 1), (a - 1, 1), (a + 4000, 0))
+print([copy(*place) for place in ranges])
+base, size = ctypes.c_uint64(), ctypes.c_uint64()
+out = ctypes.byref(base), ctypes.byref(size)
+print([try_call("cuMemGetAddressRange_v2", *out, a + at) for at in (0, 3999, 4000)], base.value == a, size.value)
+call("cuMemFree_v2", a)
+print(copy(a, 4))
+"""
+    )
+    assert run_program(program).stdout == "[1, 0, 1, 1, 1, 0]\n[0, 0, 500] True 4000\n1\n"
+
+
 def test_rows_are_copied_and_filled(run_program: Run) -> None:
     program = """\
 from calls import *

@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the schedule (default: 0)")
     parser.add_argument("--stop", action="store_true", help="make a launch with an error fail, like a fault")
+    parser.add_argument(
+        "--from-images", action="store_true", help="simulate the PTX that compilers stored in cubins and fatbins"
+    )
     parser.add_argument("--report", metavar="FILE.json", help="write every launch and what was found")
     parser.add_argument("program", metavar="PROGRAM", help="a Python file, or after `--` any program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
@@ -47,8 +50,9 @@ def run(args: argparse.Namespace) -> int:
         try:
             parse_choice(args.check, "report")
             settings = Settings(
-                args.device, args.devices, args.check, args.schedule, args.seed, stop=args.stop, records=folder
-            )
+                args.device, args.devices, args.check, args.schedule, args.seed, stop=args.stop,
+                from_images=args.from_images, records=folder,
+            )  # fmt: skip
             status = run_program(words, settings)
         except PtxError as why:
             complain(why.diagnostics[0].message)

@@ -1,21 +1,99 @@
-"""The PTX in what programs load: PTX text, so far."""
+"""The PTX in what programs load: PTX text, and on request the PTX that a compiler stored in a cubin or fatbin. Never
+reads machine code."""
 
 from __future__ import annotations
 
+import struct
+
+from pyptx.diagnostics import PtxError
 from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
+from pyptx.isa.targets import FIRST_PTX, Target, find_target
+from pyptx.toolchain import ToolFailed, ToolMissing, default_target
+from pyptx.toolchain.elf import ELF_MAGIC, read_elf
+from pyptx.toolchain.extraction import extract_ptx
 
-_ELF, _FATBIN, _WRAPPER = b"\x7fELF", b"\x50\xed\x55\xba", b"\xb1\x43\x62\x46"
-_NO_PTX = (
-    "this image is machine code and carries no PTX that can be simulated; give the compiler an option that keeps it: "
-    "`-lineinfo`, or `--generate-line-info` for NVRTC, or load PTX"
+_ELF, _FATBIN, _WRAPPER = ELF_MAGIC[:4], b"\x50\xed\x55\xba", b"\xb1\x43\x62\x46"
+_TEXT = ".nv_debug_ptx_txt"
+"""The section in which compilers store the PTX with the information about lines; relocatable code adds a suffix."""
+_HEADER, _NOBITS = 64, 8
+_KEEP_PTX = "compile with `-lineinfo`, or with `--generate-line-info` for NVRTC, which stores the PTX in the image"
+_NOT_CHOSEN = (
+    "this image holds machine code, and the PTX in it is used only on request: run `pyptx simulate --from-images`, and "
+    f"{_KEEP_PTX}; or load PTX"
+)
+_NO_PTX = f"this cubin holds machine code only: {_KEEP_PTX}; or load PTX"
+_SEVERAL = (
+    "this cubin was linked from several PTX modules, which cannot be linked here: link with `-lto`, or load one module"
 )
 
 
-def read_image(address: int) -> str:
-    """Return the PTX of an image in memory. DriverError if it has none."""
-    if not address:
-        raise DriverError(Code.ERROR_INVALID_VALUE)
-    if host_memory.read(address, 4) in (_ELF, _FATBIN, _WRAPPER):
-        raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, _NO_PTX)
-    return host_memory.read_text(address)
+def read_image(address: int, device: Target, *, from_images: bool) -> str:
+    """Return the PTX of an image in memory for a device. DriverError if it has none, with a text that says what to do;
+    PTX in machine code is used only with `from_images`."""
+    magic = host_memory.read(address, 4)
+    if magic not in (_ELF, _FATBIN, _WRAPPER):
+        return host_memory.read_text(address)
+    if not from_images:
+        raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, _NOT_CHOSEN)
+    if magic == _WRAPPER:
+        (address,) = host_memory.read_pointers(address + 8, 1)
+        magic = host_memory.read(address, 4)
+    try:
+        if magic == _ELF:
+            return _read_cubin(_copy_elf(address), device)
+        return _read_fatbin(_copy_fatbin(address), device)
+    except (ToolMissing, ToolFailed) as why:
+        (finding,) = why.diagnostics
+        text = "; ".join(filter(None, [finding.message, finding.help]))
+        raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, text) from None
+    except PtxError as why:
+        raise DriverError(Code.ERROR_INVALID_IMAGE, why.diagnostics[0].message) from None
+
+
+def _copy_elf(address: int) -> bytes:
+    """Return the bytes of an ELF file in memory, as far as its section headers and sections go."""
+    header = host_memory.read(address, _HEADER)
+    if not header.startswith(ELF_MAGIC):
+        raise DriverError(Code.ERROR_INVALID_IMAGE)
+    (start,), (count,) = struct.unpack_from("<Q", header, 0x28), struct.unpack_from("<H", header, 0x3C)
+    table = host_memory.read(address + start, 64 * count)
+    ends = [
+        offset + size for _, kind, _, _, offset, size, *_ in struct.iter_unpack("<IIQQQQIIQQ", table) if kind != _NOBITS
+    ]
+    return host_memory.read(address, max(_HEADER, start + 64 * count, *ends))
+
+
+def _copy_fatbin(address: int) -> bytes:
+    """Return the bytes of a fatbin in memory."""
+    magic, _, header, size = struct.unpack("<4sHHQ", host_memory.read(address, 16))
+    if magic != _FATBIN:
+        raise DriverError(Code.ERROR_INVALID_IMAGE)
+    return host_memory.read(address, header + size)
+
+
+def _read_cubin(data: bytes, device: Target) -> str:
+    """Return the PTX from which a cubin was compiled, if the compiler stored it and the device could run the cubin."""
+    elf = read_elf(data)
+    if elf.arch // 10 != device.arch // 10 or elf.arch > device.arch:
+        why = f"this cubin for sm_{elf.arch} cannot run on {device}: compile for it, or choose a GPU with --device"
+        raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, why)
+    texts = [section.data for section in elf.sections if section.name.startswith(_TEXT)]
+    if len(texts) != 1:
+        raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, _SEVERAL if texts else _NO_PTX)
+    # Lines end with NUL in the image. Comments and `.loc` leave empty lines, so lines keep their numbers.
+    return texts[0].replace(b"\0", b"\n").decode("utf-8", "replace")
+
+
+def _read_fatbin(data: bytes, device: Target) -> str:
+    """Return the PTX of a fatbin for the newest target that the device provides. cuobjdump takes it out: the format of
+    the members, which are compressed, is not documented."""
+    texts = {
+        find_target(name): text for text in extract_ptx(data).values() if (name := default_target(text)) in FIRST_PTX
+    }
+    usable = [target for target in texts if device.provides(target)]
+    if not usable:
+        names = ", ".join(map(str, texts))
+        why = f"this fatbin has PTX for {names}, which cannot run on {device}: choose a GPU with --device"
+        raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, why)
+    return texts[max(usable, key=lambda target: (target.arch, ("", "f", "a").index(target.suffix)))]

@@ -16,6 +16,7 @@ from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.images import read_image
 from pyptx.ir import Function, Module
 from pyptx.isa.limits import STATIC_SHARED, THREADS_PER_CTA, entry_registers, sm_limits
+from pyptx.isa.targets import find_target
 from pyptx.parser import parse
 from pyptx.sim.base.formats import Array
 from pyptx.sim.launch.hosted import LoadedModule
@@ -129,9 +130,10 @@ class LoadedImage:
         driver.handles.remove(self.handle, LoadedImage)
 
 
-def load_image(driver: Driver, address: int) -> LoadedImage:
-    """Load the image at an address. DriverError for one that cannot be loaded; its text explains why."""
-    return load_text(driver, read_image(address))
+def load_image(driver: Driver, address: int, device: int) -> LoadedImage:
+    """Load the image at an address for a device. DriverError for one that cannot be loaded; its text explains why."""
+    target = find_target(driver.devices[device].target)
+    return load_text(driver, read_image(address, target, from_images=driver.settings.from_images))
 
 
 def load_text(driver: Driver, text: str) -> LoadedImage:

@@ -23,6 +23,8 @@ class Settings:
     seed: int = 0
     stop: bool = False
     """Whether a finding that is an error makes the launch fail, like a fault."""
+    from_images: bool = False
+    """Whether the PTX that compilers store in cubins and fatbins is simulated."""
     records: str = ""
     """The folder for records of launches."""
 

@@ -23,6 +23,13 @@ for array in arrays:
     call("cuMemsetD32_v2", array, 0, 100)
 launch(add, 1, 128, *arrays, 100)
 """
+LOAD_CUBIN = """\
+from pyptx.toolchain import assemble
+start()
+def load_cubin(text, name):
+    cubin = assemble(text, "sm_90", lineinfo=True).data
+    return ask("cuModuleGetFunction", ask("cuModuleLoadData", cubin), name.encode())
+"""
 WRONG = RIGHT + "launch(add, 1, 128, *arrays, 101)\n"
 
 
@@ -78,6 +85,15 @@ def test_the_report_lists_every_launch(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert [item["code"] for item in second["diagnostics"]] == ["PTX1110"]
     assert first["instructions"] == 128 * 10 + 100 * 10 + 128
+
+
+def test_ptx_in_images_is_used_on_request(tmp_path: Path) -> None:
+    text = RIGHT.replace("load(", "load_cubin(").replace("start()", LOAD_CUBIN)
+    refused = simulate(tmp_path, text, "program.py")
+    assert refused.returncode == 1
+    assert "pyptx: cuModuleLoadData: this image holds machine code" in refused.stderr
+    accepted = simulate(tmp_path, text, "--from-images", "program.py")
+    assert (accepted.returncode, accepted.stderr) == (0, "pyptx: 1 launch of 1 kernel: no findings\n")
 
 
 @pytest.mark.parametrize(

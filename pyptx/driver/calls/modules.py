@@ -20,7 +20,7 @@ def _load(driver: Driver, thread: Thread, result: int, address: int, options: di
     """Load an image in the current context; what is wrong with it goes to the caller's log."""
     context = driver.get_context(thread)
     try:
-        image = load_image(driver, address)
+        image = load_image(driver, address, context.device)
     except DriverError as why:
         if options.get(_ERROR_LOG):
             write_text(options[_ERROR_LOG], str(why), options.get(_ERROR_LOG_SIZE, 0) & 0xFFFFFFFF)

@@ -1,0 +1,190 @@
+"""PTX in images: cubins of ptxas and nvlink, and fatbins, as they lie in memory."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.images import read_image
+from pyptx.isa.targets import find_target
+from pyptx.toolchain import assemble, find_tool
+from tests.driver.conftest import Run
+
+TEXT = """\
+// A comment
+.version 8.0
+.target sm_90
+.address_size 64
+
+.visible .entry first()
+{
+    ret; // the end
+}
+
+.visible .entry second(.param .u64 out)
+{
+    .reg .b64 %rd<2>;
+    // Another comment
+    ld.param.u64 %rd1, [out];
+    st.global.u64 [%rd1], 7;
+    ret;
+}
+"""
+STORED = """\
+
+.version 8.0
+.target sm_90
+.address_size 64
+
+.visible .entry first()
+{
+ret; // the end
+}
+
+.visible .entry second(.param .u64 out)
+{
+.reg .b64 %rd<2>;
+
+ld.param.u64 %rd1, [out];
+st.global.u64 [%rd1], 7;
+ret;
+}
+"""
+"""What ptxas stores: without lines of comments, and without indentation."""
+
+
+def read(data: bytes, device: str = "sm_90a", *, from_images: bool = True) -> str:
+    """Return the PTX of an image in memory, after which more follows."""
+    buffer = ctypes.create_string_buffer(data + b"\x7f" * 64)
+    return read_image(ctypes.addressof(buffer), find_target(device), from_images=from_images)
+
+
+def refuse(data: bytes, device: str = "sm_90a", *, from_images: bool = True) -> tuple[int, str]:
+    """Return the code and the text of the error for an image."""
+    with pytest.raises(DriverError) as error:
+        read(data, device, from_images=from_images)
+    return error.value.code, error.value.text
+
+
+def run_tool(name: str, *options: str, folder: Path) -> None:
+    """Run a tool of the compiler, which lies beside ptxas."""
+    subprocess.run([Path(find_tool("ptxas").path).with_name(name), *options], cwd=folder, check=True)
+
+
+def create_fatbin(folder: Path, *images: str) -> bytes:
+    """Return a fatbin of files, such as `kind=ptx,sm=80,file=add.ptx`."""
+    run_tool("fatbinary", "-64", "--create=all.fatbin", *(f"--image3={image}" for image in images), folder=folder)
+    return (folder / "all.fatbin").read_bytes()
+
+
+def test_a_cubin_with_information_about_lines_has_the_lines_of_its_ptx() -> None:
+    cubin = assemble(TEXT, lineinfo=True, engine="ptxas").data
+    assert read(cubin).rstrip() == STORED.rstrip()
+
+
+def test_sections_may_follow_their_headers() -> None:
+    cubin = assemble(TEXT, lineinfo=True, engine="ptxas").data
+    start, count = struct.unpack_from("<Q", cubin, 0x28)[0], struct.unpack_from("<H", cubin, 0x3C)[0]
+    table = bytearray(cubin[start : start + 64 * count])
+    for header in range(0, len(table), 64):
+        struct.pack_into("<Q", table, header + 24, struct.unpack_from("<Q", table, header + 24)[0] + len(table))
+    moved = cubin[:0x28] + struct.pack("<Q", 64) + cubin[0x30:64] + table + cubin[64:start]
+    assert read(moved) == read(cubin)
+
+
+def test_nvjitlink_stores_the_same_text() -> None:
+    assert read(assemble(TEXT, lineinfo=True, engine="nvjitlink").data).rstrip() == STORED.rstrip()
+
+
+def test_a_cubin_without_ptx_names_the_options() -> None:
+    code, text = refuse(assemble(TEXT, engine="ptxas").data)
+    assert code == Code.ERROR_NO_BINARY_FOR_GPU
+    assert text.startswith(
+        "this cubin holds machine code only: compile with `-lineinfo`, or with `--generate-line-info`"
+    )
+
+
+def test_images_are_read_only_on_request() -> None:
+    code, text = refuse(assemble(TEXT, lineinfo=True, engine="ptxas").data, from_images=False)
+    assert code == Code.ERROR_NO_BINARY_FOR_GPU
+    assert "`pyptx simulate --from-images`" in text
+    assert read(b".version 8.0\0", from_images=False) == ".version 8.0"
+
+
+@pytest.mark.parametrize(("target", "device"), [("sm_80", "sm_90a"), ("sm_89", "sm_80"), ("sm_100", "sm_120a")])
+def test_a_cubin_for_another_gpu_is_refused(target: str, device: str) -> None:
+    cubin = assemble(TEXT.replace("sm_90", "sm_80"), target, lineinfo=True, engine="ptxas").data
+    why = f"this cubin for {target} cannot run on {device}: compile for it, or choose a GPU with --device"
+    assert refuse(cubin, device) == (Code.ERROR_NO_BINARY_FOR_GPU, why)
+
+
+def test_a_cubin_runs_on_later_gpus_of_its_generation() -> None:
+    cubin = assemble(TEXT.replace("sm_90", "sm_80"), lineinfo=True, engine="ptxas").data
+    assert ".target sm_80" in read(cubin, "sm_89")
+
+
+def test_a_cubin_of_several_modules_is_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.ptx").write_text(TEXT.replace("first", f"first_{name}").replace("second", name), "ascii")
+        run_tool("ptxas", "-arch=sm_90", "-lineinfo", "-c", f"{name}.ptx", "-o", f"{name}.cubin", folder=tmp_path)
+    run_tool("nvlink", "-arch=sm_90", "a.cubin", "-o", "one.cubin", folder=tmp_path)
+    run_tool("nvlink", "-arch=sm_90", "a.cubin", "b.cubin", "-o", "two.cubin", folder=tmp_path)
+    assert ".entry first_a(" in read((tmp_path / "one.cubin").read_bytes())
+    code, text = refuse((tmp_path / "two.cubin").read_bytes())
+    assert code == Code.ERROR_NO_BINARY_FOR_GPU
+    assert text.startswith("this cubin was linked from several PTX modules")
+
+
+def test_the_ptx_of_a_fatbin_is_the_newest_that_the_gpu_runs(tmp_path: Path) -> None:
+    for target in ("80", "90", "90a", "100"):
+        version = TEXT.replace("8.0", "9.0").replace("sm_90", f"sm_{target}")
+        (tmp_path / f"{target}.ptx").write_text(version, "ascii")
+    fatbin = create_fatbin(
+        tmp_path, *(f"kind=ptx,sm={target},file={target}.ptx" for target in ("80", "100", "90", "90a"))
+    )
+    wrapper = ctypes.create_string_buffer(fatbin)
+    held = struct.pack("<IIQQ", 0x466243B1, 1, ctypes.addressof(wrapper), 0)
+    for image in (fatbin, held):
+        expected = [("sm_80", "80"), ("sm_89", "80"), ("sm_90", "90"), ("sm_90a", "90a"), ("sm_100a", "100")]
+        for device, target in expected:
+            assert f".target sm_{target}\n" in read(image, device)
+    code, text = refuse(fatbin, "sm_75")
+    assert code == Code.ERROR_NO_BINARY_FOR_GPU
+    assert text.startswith("this fatbin has PTX for sm_80, ")
+
+
+def test_a_fatbin_without_ptx_names_the_option(tmp_path: Path) -> None:
+    (tmp_path / "one.cubin").write_bytes(assemble(TEXT, engine="ptxas").data)
+    code, text = refuse(create_fatbin(tmp_path, "kind=elf,sm=90,file=one.cubin"))
+    assert code == Code.ERROR_NO_BINARY_FOR_GPU
+    assert text.endswith("compile with -gencode arch=compute_XX,code=compute_XX to keep the PTX")
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x7fELF\x01\x01" + b"\xff" * 64, struct.pack("<4sHHQ", b"\x50\xed\x55\xba", 1, 16, 8) + b"nonsense"],
+    ids=["an ELF file of 32 bits", "a fatbin of nonsense"],
+)  # fmt: skip
+def test_damaged_images_are_refused(data: bytes) -> None:
+    code, _ = refuse(data)
+    assert code in (Code.ERROR_INVALID_IMAGE, Code.ERROR_NO_BINARY_FOR_GPU)
+
+
+def test_a_cubin_in_a_file_runs(run_program: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.cubin").write_bytes(assemble(TEXT, lineinfo=True, engine="ptxas").data)
+    program = """\
+from calls import *
+import ctypes
+start()
+module = ctypes.c_uint64()
+print(try_call("cuModuleLoad", ctypes.byref(module), b"two.cubin"))
+kernel = ask("cuModuleGetFunction", module.value, b"second")
+print(launch(kernel, 1, 1, ask("cuMemAlloc_v2", 4)))
+"""
+    process = run_program(program, from_images=True)
+    assert process.stdout == "0\n700\n"
+    assert process.stderr.splitlines()[1].startswith("<ptx>:16:1: error[PTX1110]: `st.global.u64` accesses 8 bytes")

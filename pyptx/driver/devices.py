@@ -68,5 +68,5 @@ def list_attributes(device: Device, ordinal: int) -> dict[int, int]:
     return numbers
 
 
-_YES = (15, 19, 31, 41, 44, 78, 79, 80, 83, 89, 90, 91, 92, 93, 94, 95, 99, 102, 115, 122, 123, 129)
+_YES = (15, 19, 31, 41, 44, 78, 79, 80, 83, 89, 90, 91, 92, 93, 94, 95, 99, 102, 115, 122, 123, 129, 142, 144)
 """What every device can do: attributes that are 1."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.pools import Pool
 from pyptx.sim.state.address_space import AddressSpace
 
 Bytes = NDArray[np.uint8]
@@ -33,6 +34,12 @@ class Allocation:
     place: str
     """Where the program allocated it."""
     data: Any = None
+    pool: Pool | None = None
+
+    @property
+    def is_freed_as_device_memory(self) -> bool:
+        """Whether `cuMemFree` frees it, like all memory of pools."""
+        return self.pool is not None or self.kind in ("device", "managed")
 
     @property
     def name(self) -> str:
@@ -92,6 +99,8 @@ class Heap:
         self.space.free(address)
         if allocation.kind in ("device", "managed"):
             self.used[allocation.device] -= allocation.size
+        if allocation.pool is not None:
+            allocation.pool.give(allocation.size)
         if allocation.kind != "registered":
             self._quarantine(allocation)
         return allocation

@@ -15,6 +15,7 @@ from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.devices import DEVICES, Device, list_attributes
 from pyptx.driver.heap import Heap
+from pyptx.driver.pools import Location, Pool
 from pyptx.driver.settings import Settings
 from pyptx.driver.signatures import PER_THREAD, Entry
 
@@ -98,6 +99,8 @@ class Driver:
         self.lock = threading.RLock()
         self.default_streams: dict[tuple[int, int], Any] = {}
         """The default streams by context and thread; thread 0 stands for the legacy stream."""
+        self.pools: dict[tuple[Location, int], Pool] = {}
+        """The memory pools that the program chose, by location and type of allocations."""
         self.instructions = 0
         """The instructions of all launches so far, the clock of events."""
         self.reported: set[tuple[str, str, int]] = set()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.pools import Pool
 from pyptx.driver.process import Driver, Thread
 
 LEGACY, PER_THREAD_STREAM = 1, 2
@@ -54,6 +55,8 @@ def submit(driver: Driver, stream: Stream, work: Callable[[], object]) -> None:
 
 def synchronize(driver: Driver) -> None:
     """Wait for all streams."""
+    for pool in driver.handles.list(Pool):
+        pool.trim_to_threshold()
 
 
 def record(driver: Driver, event: Event) -> None:

@@ -22,7 +22,7 @@ TYPES = {
 }  # fmt: skip
 HANDLES = {
     "CUcontext", "CUmodule", "CUfunction", "CUstream", "CUevent", "CUlibrary", "CUkernel", "CUgraph", "CUgraphExec",
-    "CUgraphNode", "CUmemoryPool", "CUhostFn", "CUstreamCallback", "CUlinkState", "CUuserObject",
+    "CUgraphNode", "CUmemoryPool", "CUhostFn", "CUstreamCallback", "CUlinkState", "CUuserObject", "CUoccupancyB2DSize",
 }  # fmt: skip
 
 

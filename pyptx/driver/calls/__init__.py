@@ -12,10 +12,11 @@ from pyptx.driver.calls import (
     launches,
     memory,
     modules,
+    pools,
     streams,
 )
 from pyptx.driver.signatures import ENTRIES
 
 __all__ = ["ENTRIES", "SUBJECTS"]
-SUBJECTS = (errors, devices, contexts, memory, copies, streams, events, modules, functions, launches)
+SUBJECTS = (errors, devices, contexts, memory, pools, copies, streams, events, modules, functions, launches)
 """The modules whose functions answer calls."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+from math import prod
+
+from pyptx.driver.calls.launches import limit_cluster, read_config
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import write_int, write_pointer
 from pyptx.driver.modules import MAX_DYNAMIC_SHARED, Kernel
@@ -9,6 +13,8 @@ from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
 from pyptx.isa.limits import WARP_SIZE, sm_limits
 
+_SHARED_SIZE = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)
+"""A function of the program that returns the dynamic shared memory of a CTA with so many threads."""
 _SETTABLE = (MAX_DYNAMIC_SHARED, 9, 10, 11, 12, 13, 14, 15, 16, 17)
 
 
@@ -114,3 +120,48 @@ def get_available_shared(driver: Driver, thread: Thread, result: int, handle: in
     share = limits.shared // ctas // limits.shared_granularity * limits.shared_granularity - limits.reserved_shared
     static = driver.handles.get(handle, Kernel).measure_shared(driver)
     write_pointer(result, max(0, min(share, limits.shared_per_cta) - static))
+
+
+@entry("cuOccupancyMaxPotentialBlockSize", "result result pointer pointer size int")
+def suggest_threads(
+    driver: Driver, thread: Thread, grid: int, block: int, handle: int, function: int, dynamic: int, limit: int
+) -> None:
+    """Suggest the most threads that fill an SM, and the CTAs that fill the device."""
+    device = driver.get_context(thread).device
+    kernel = driver.handles.get(handle, Kernel)
+    most = min(limit if limit > 0 else 1024, kernel.find_attribute(driver, 0) or 1024)
+    measure = _SHARED_SIZE(function) if function else None
+    choices = [
+        (threads * count_resident(driver, device, kernel, threads, measure(threads) if measure else dynamic), threads)
+        for threads in [*range(WARP_SIZE, most + 1, WARP_SIZE), most]
+    ]
+    resident, threads = max(choices)
+    if not resident:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    write_int(block, threads)
+    write_int(grid, resident // threads * driver.devices[device].sms)
+
+
+@entry("cuOccupancyMaxPotentialBlockSizeWithFlags", "result result pointer pointer size int uint")
+def suggest_threads_with_flags(
+    driver: Driver, thread: Thread, grid: int, block: int, handle: int, function: int, dynamic: int, limit: int,
+    flags: int,
+) -> None:  # fmt: skip
+    suggest_threads(driver, thread, grid, block, handle, function, dynamic, limit)
+
+
+@entry("cuOccupancyMaxActiveClusters", "result pointer pointer")
+def count_clusters(driver: Driver, thread: Thread, result: int, handle: int, address: int) -> None:
+    """Count the clusters that fit on the device, as if all its SMs could form clusters."""
+    device = driver.get_context(thread).device
+    kernel, config = driver.handles.get(handle, Kernel), read_config(address)
+    resident = count_resident(driver, device, kernel, prod(config.block), config.shared)
+    write_int(result, resident * driver.devices[device].sms // (prod(config.cluster) or 1))
+
+
+@entry("cuOccupancyMaxPotentialClusterSize", "result pointer pointer")
+def get_largest_cluster(driver: Driver, thread: Thread, result: int, handle: int, address: int) -> None:
+    device = driver.get_context(thread).device
+    kernel, config = driver.handles.get(handle, Kernel), read_config(address)
+    fits = count_resident(driver, device, kernel, prod(config.block), config.shared)
+    write_int(result, limit_cluster(kernel) if fits else 0)

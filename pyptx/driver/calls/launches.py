@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass, field
 from math import prod
 
 from pyptx.driver.codes import Code, DriverError
@@ -17,35 +18,63 @@ from pyptx.isa.limits import sm_limits
 _CONFIG = struct.Struct("<7I4xQQI")
 _ATTRIBUTE = struct.Struct("<I4x64s")
 _COOPERATIVE, _CLUSTER = 2, 4
+"""Launch attributes by their number in the enum `CUlaunchAttributeID`."""
 _END, _BUFFER, _BUFFER_SIZE = 0, 1, 2
 """Keys of the launch's `extra` list."""
 _PORTABLE_CLUSTER, _LARGEST_CLUSTER = 8, 16
 
 
-def _launch(
-    driver: Driver, thread: Thread, handle: int, grid: Dim3, block: Dim3, shared: int, stream: int, parameters: int,
-    extra: int, attributes: dict[int, bytes],
-) -> None:  # fmt: skip
-    queue, context = find_stream(driver, thread, stream), driver.get_context(thread)
+@dataclass(frozen=True, slots=True)
+class Config:
+    """How a program asks for a launch, apart from the kernel and its parameters."""
+
+    grid: Dim3
+    block: Dim3
+    shared: int
+    stream: int = 0
+    attributes: dict[int, bytes] = field(default_factory=dict[int, bytes])
+
+    @property
+    def cluster(self) -> Dim3:
+        """The CTAs of a cluster."""
+        return struct.unpack_from("<3I", self.attributes[_CLUSTER]) if _CLUSTER in self.attributes else (1, 1, 1)
+
+
+def read_config(address: int) -> Config:
+    """Return a `CUlaunchConfig`."""
+    gx, gy, gz, bx, by, bz, shared, stream, attributes, count = _CONFIG.unpack(read(address, _CONFIG.size))
+    values = dict(_ATTRIBUTE.iter_unpack(read(attributes, _ATTRIBUTE.size * count)))
+    return Config((gx, gy, gz), (bx, by, bz), shared, stream, values)
+
+
+def limit_cluster(kernel: Kernel) -> int:
+    """Return the most CTAs of a cluster."""
+    return _LARGEST_CLUSTER if kernel.settings.get(NON_PORTABLE_CLUSTER) else _PORTABLE_CLUSTER
+
+
+def _launch(driver: Driver, thread: Thread, handle: int, config: Config, parameters: int, extra: int) -> None:
+    queue, context = find_stream(driver, thread, config.stream), driver.get_context(thread)
     kernel = driver.handles.get(handle, Kernel)
-    limits = sm_limits(driver.devices[context.device].target)
+    request = make_request(driver, context.device, kernel, config, _read_parameters(kernel, parameters, extra))
+    submit(driver, queue, lambda: launch(driver, context, request))
+
+
+def make_request(driver: Driver, device: int, kernel: Kernel, config: Config, parameters: bytes) -> Request:
+    """Return a launch on a device. DriverError for one that the device refuses."""
+    grid, block, shared, cluster = config.grid, config.block, config.shared, config.cluster
+    limits = sm_limits(driver.devices[device].target)
     if not all((*grid, *block)) or max(grid[1:]) > 65535 or block[2] > 64 or prod(block) > limits.threads_per_cta:
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    most = kernel.limit_shared(driver, context.device)
+    most = kernel.limit_shared(driver, device)
     if shared > most:
         text = f"`{kernel.name}` asks for {shared} bytes of dynamic shared memory; the limit is {most}"
         if shared <= limits.shared_per_cta:
             text += ", until the program raises the attribute MAX_DYNAMIC_SHARED_SIZE_BYTES of the function"
         raise DriverError(Code.ERROR_INVALID_VALUE, text)
-    cluster: Dim3 = struct.unpack_from("<3I", attributes[_CLUSTER]) if _CLUSTER in attributes else (1, 1, 1)
-    largest = _LARGEST_CLUSTER if kernel.settings.get(NON_PORTABLE_CLUSTER) else _PORTABLE_CLUSTER
-    if not all(cluster) or prod(cluster) > largest:
+    if not all(cluster) or prod(cluster) > limit_cluster(kernel):
         raise DriverError(Code.ERROR_INVALID_CLUSTER_SIZE)
-    cooperative = bool(attributes.get(_COOPERATIVE, b"\0")[0])
-    request = Request(
-        kernel, grid, block, shared, _read_parameters(kernel, parameters, extra), cluster, cooperative, find_caller()
-    )
-    submit(driver, queue, lambda: launch(driver, context, request))
+    cooperative = bool(config.attributes.get(_COOPERATIVE, b"\0")[0])
+    return Request(kernel, grid, block, shared, parameters, cluster, cooperative, find_caller())
 
 
 def _read_parameters(kernel: Kernel, parameters: int, extra: int) -> bytes:
@@ -77,7 +106,7 @@ def launch_kernel(
     driver: Driver, thread: Thread, handle: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int,
     stream: int, parameters: int, extra: int,
 ) -> None:  # fmt: skip
-    _launch(driver, thread, handle, (gx, gy, gz), (bx, by, bz), shared, stream, parameters, extra, {})
+    _launch(driver, thread, handle, Config((gx, gy, gz), (bx, by, bz), shared, stream), parameters, extra)
 
 
 @entry("cuLaunchCooperativeKernel", "pointer uint uint uint uint uint uint uint pointer pointer")
@@ -85,16 +114,12 @@ def launch_cooperative(
     driver: Driver, thread: Thread, handle: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int,
     stream: int, parameters: int,
 ) -> None:  # fmt: skip
-    attributes = {_COOPERATIVE: b"\1"}
-    _launch(driver, thread, handle, (gx, gy, gz), (bx, by, bz), shared, stream, parameters, 0, attributes)
+    config = Config((gx, gy, gz), (bx, by, bz), shared, stream, {_COOPERATIVE: b"\1"})
+    _launch(driver, thread, handle, config, parameters, 0)
 
 
 @entry("cuLaunchKernelEx", "pointer pointer pointer pointer")
 def launch_with_attributes(
     driver: Driver, thread: Thread, config: int, handle: int, parameters: int, extra: int
 ) -> None:
-    if not config:
-        raise DriverError(Code.ERROR_INVALID_VALUE)
-    gx, gy, gz, bx, by, bz, shared, stream, address, count = _CONFIG.unpack(read(config, _CONFIG.size))
-    attributes = dict(_ATTRIBUTE.iter_unpack(read(address, _ATTRIBUTE.size * count)))
-    _launch(driver, thread, handle, (gx, gy, gz), (bx, by, bz), shared, stream, parameters, extra, attributes)
+    _launch(driver, thread, handle, read_config(config), parameters, extra)

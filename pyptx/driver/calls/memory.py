@@ -7,10 +7,11 @@ from pyptx.driver.heap import ALIGNMENT, Allocation
 from pyptx.driver.host_memory import read_ints, read_pointers, view, write, write_int, write_pointer
 from pyptx.driver.process import Driver, Thread, find_caller
 from pyptx.driver.signatures import entry
-from pyptx.driver.streams import find_stream, submit, synchronize
+from pyptx.driver.streams import synchronize
 
 _DEVICE_MEMORY, _HOST_MEMORY = 2, 1
 _KINDS = ("device", "managed")
+_POOL = 17
 
 
 def allocate(driver: Driver, thread: Thread, size: int, kind: str) -> Allocation:
@@ -39,22 +40,13 @@ def allocate_pitched(
 @entry("cuMemFree_v2", "pointer")
 def free_device(driver: Driver, thread: Thread, address: int) -> None:
     driver.get_context(thread)
-    if address:
-        synchronize(driver)
-        driver.heap.free(address, _KINDS)
-
-
-@entry("cuMemAllocAsync", "result size pointer")
-def allocate_in_order(driver: Driver, thread: Thread, result: int, size: int, stream: int) -> None:
-    find_stream(driver, thread, stream)
-    write_pointer(result, allocate(driver, thread, size, "device").address)
-
-
-@entry("cuMemFreeAsync", "pointer pointer")
-def free_in_order(driver: Driver, thread: Thread, address: int, stream: int) -> None:
-    if not address or address not in driver.heap.allocations:
+    if not address:
+        return
+    synchronize(driver)
+    allocation = driver.heap.allocations.get(address)
+    if allocation is None or not allocation.is_freed_as_device_memory:
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    submit(driver, find_stream(driver, thread, stream), lambda: driver.heap.free(address, _KINDS))
+    driver.heap.free(address, (allocation.kind,))
 
 
 @entry("cuMemAllocManaged", "result size uint")
@@ -153,7 +145,9 @@ def _write_attribute(driver: Driver, result: int, attribute: int, address: int) 
         write_int(result, numbers[attribute])
     elif attribute in flags:
         write(result, bytes([flags[attribute]]))
-    elif attribute in (14, 17):
+    elif attribute == _POOL:
+        write_pointer(result, allocation.pool.handle if allocation.pool else 0)
+    elif attribute == 14:
         write_pointer(result, 0)
     else:
         raise DriverError(Code.ERROR_INVALID_VALUE)

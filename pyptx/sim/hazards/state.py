@@ -148,6 +148,8 @@ class State:
         self.grid_of_domain = np.zeros(16, np.int32)
         self.live = np.zeros(0, np.bool_)
         self.rounds = np.zeros(0, np.int32)
+        self.add_unknown: Callable[[int], bool] | None = None
+        """Registers the range of global memory at an unknown address, if there is one: few of many are accessed."""
         self._starts: list[int] = []
         self._buffers: list[Shadow] = []
         self._first_threads: list[int] = []
@@ -216,7 +218,9 @@ class State:
             return grid.tensor, 0
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._starts[at] + self._buffers[at].size:
-            return None
+            if self.add_unknown is None or not self.add_unknown(address):
+                return None
+            at = bisect_right(self._starts, address) - 1
         return self._buffers[at], self._starts[at]
 
     def begin_operation(self) -> int:

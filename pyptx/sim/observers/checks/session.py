@@ -6,6 +6,7 @@ Lane `t * ctas + c` of a batch is thread `t` of the CTA in slot `c`. The `Group`
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from pyptx.sim.observers.checks.accesses import StoredValues, describe_access
 from pyptx.sim.observers.checks.choice import Selection
 from pyptx.sim.observers.observer import Observer
 from pyptx.sim.reports.findings import Cta
+from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.effects import IN_ORDER
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.regions import Region
@@ -92,9 +94,7 @@ class Session(Observer):
         """Report the launch and its memory."""
         entry = machine.program.entry.function
         memory = machine.memory
-        for region in memory.space.regions if not self.engine.state.grids else ():
-            if region.writable and region.space == "global" and region.size:
-                self.engine.state.add_buffer(region.low, region.size, region.name, region.fresh)
+        self.engine.state.add_unknown = partial(self._add_buffer, memory.space)
         block = machine.launch.block
         tensor = any(Trait.TENSOR in s.traits for b in machine.program.blocks for s in b.steps)
         return self.engine.launch(
@@ -103,6 +103,14 @@ class Session(Observer):
             names=lambda offset: machine.launch.shared_names.format_address(offset + memory.shared_base),
             overlaps=self.overlaps, label=machine.launch.label,
         )  # fmt: skip
+
+    def _add_buffer(self, space: AddressSpace, address: int) -> bool:
+        """Register the allocation that contains an address with the engine, if the kernel can write it."""
+        region = space.find_region(address)
+        if region is None or not region.writable or region.space != "global" or address >= region.low + region.size:
+            return False
+        self.engine.state.add_buffer(region.low, region.size, region.name, region.fresh)
+        return True
 
     def on_begin(self, numbers: Array) -> None:
         assert self.grid is not None

@@ -206,7 +206,7 @@ class Hazards:
         domains = [domain.number for domain in self.state.domains if domain.grid is grid]
         late = np.flatnonzero(records.time[1 : records.count] > now) + 1
         records.time[late[np.isin(records.get_domains(late), domains)]] = now
-        self.maps.release_all()
+        self.maps.end_grid(grid)
         self.lifetimes.forget_grid(grid)
         self.boxes.finish(grid)
 

@@ -13,7 +13,7 @@ import numpy as np
 from pyptx.sim import rules
 from pyptx.sim.base.events import Access, Place, Scope, Space, store
 from pyptx.sim.hazards.conflicts import precedes
-from pyptx.sim.hazards.state import State
+from pyptx.sim.hazards.state import Grid, State
 
 
 @dataclass(slots=True)
@@ -105,9 +105,8 @@ class TensorMaps:
         for tensor_map in self._maps.values():
             tensor_map.acquisitions.pop((grid, slot), None)
 
-    def release_all(self) -> None:
-        """Release all maps at the end of a grid; later grids must acquire them again."""
+    def end_grid(self, grid: Grid) -> None:
+        """Release the maps that an ended grid has changed."""
         for tensor_map in self._maps.values():
-            tensor_map.release_version = tensor_map.version
-            tensor_map.acquisitions.clear()
-            tensor_map.users.clear()
+            if tensor_map.editor >= 0 and self.state.find_grid(tensor_map.editor) is grid:
+                tensor_map.release_version = tensor_map.version

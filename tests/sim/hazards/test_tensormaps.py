@@ -1,0 +1,63 @@
+"""Tensor maps that overlapping grids change, acquire and use: the end of one grid changes nothing for the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx.diagnostics import Span
+from pyptx.sim.hazards import Group, Hazards, Place, Scope
+
+MAP, COPY = 1 << 20, 1
+
+
+def _place(line: int) -> Place:
+    return Place(Span(line, 1), f"line {line}")
+
+
+class Grids:
+    """An engine with three grids of one warp that run at the same time."""
+
+    def __init__(self) -> None:
+        self.engine = Hazards()
+        self.grids = [self.engine.launch(_place(number), 32, overlaps=number > 0) for number in range(3)]
+        for number, grid in enumerate(self.grids):
+            self.engine.start(grid, [0], [number])
+        self.threads = [grid.first_thread for grid in self.grids]
+
+    def end(self, number: int) -> None:
+        self.engine.exit(Group(self.grids[number].list_threads(0)), _place(9))
+        self.engine.finish(self.grids[number])
+
+    def codes(self) -> list[str]:
+        return [finding.rule.code for finding in self.engine.findings]
+
+
+@pytest.mark.parametrize(("ended", "codes"), [([], ["PTX0926"]), ([0], []), ([1], ["PTX0926"]), ([1, 0], [])])
+def test_the_end_of_a_grid_releases_its_own_changes(ended: list[int], codes: list[str]) -> None:
+    grids = Grids()
+    grids.engine.maps.replace(grids.threads[0], _place(5), MAP, set())
+    for number in ended:
+        grids.end(number)
+    grids.engine.maps.acquire(grids.threads[2], MAP, Scope.SYS)
+    grids.engine.maps.use(grids.threads[2], _place(6), MAP, COPY)
+    assert grids.codes() == codes
+
+
+@pytest.mark.parametrize("ended", [[], [0], [0, 1]])
+def test_an_acquired_map_stays_so_when_another_grid_ends(ended: list[int]) -> None:
+    grids = Grids()
+    grids.engine.maps.acquire(grids.threads[2], MAP, Scope.SYS)
+    for number in ended:
+        grids.end(number)
+    grids.engine.maps.use(grids.threads[2], _place(6), MAP, COPY)
+    assert grids.codes() == []
+
+
+@pytest.mark.parametrize(("flying", "codes"), [(set[int](), []), ({COPY}, ["PTX0927"])])
+def test_a_map_in_use_stays_so_when_another_grid_ends(flying: set[int], codes: list[str]) -> None:
+    grids = Grids()
+    grids.engine.maps.acquire(grids.threads[2], MAP, Scope.SYS)
+    grids.engine.maps.use(grids.threads[2], _place(6), MAP, COPY)
+    grids.end(0)
+    grids.engine.maps.replace(grids.threads[2], _place(7), MAP, flying)
+    assert grids.codes() == codes

@@ -240,8 +240,8 @@ class MBarriers:
         self, arrivals: list[tuple[Group, int]], place: Place, *, count: int = 1, expect: int = 0,
         sem: Sem = Sem.RELEASE, scope: Scope = Scope.CTA, drop: bool = False, no_complete: bool = False,
     ) -> None:  # fmt: skip
-        """Execute `arrive` by several groups, each on its own mbarrier."""
-        if len(arrivals) == 1 or not all(self._has_room(group, address, count) for group, address in arrivals):
+        """Execute `arrive` by several groups of a grid, each on one mbarrier."""
+        if len(arrivals) == 1 or not self._have_room(arrivals, count):
             for group, address in arrivals:
                 self.arrive(
                     group, place, address, count=count, expect=expect, sem=sem, scope=scope, drop=drop,
@@ -257,10 +257,13 @@ class MBarriers:
             if barrier is not None:
                 self._arrive(barrier, group, place, address, count, 0, sem, scope, drop, no_complete, stamp)
 
-    def _has_room(self, group: Group, address: int, count: int) -> bool:
-        """Tell whether the pending count of an mbarrier covers a group's arrivals."""
-        barrier = self.live.get((self.state.find_grid(group.first).number, address))
-        return barrier is not None and len(group) * count <= barrier.pending
+    def _have_room(self, arrivals: list[tuple[Group, int]], count: int) -> bool:
+        """Tell whether the pending counts of mbarriers cover the arrivals of groups."""
+        grid, totals = self.state.find_grid(arrivals[0][0].first).number, dict[int, int]()
+        for group, address in arrivals:
+            totals[address] = totals.get(address, 0) + len(group) * count
+        barriers = {address: self.live.get((grid, address)) for address in totals}
+        return all(barrier is not None and totals[address] <= barrier.pending for address, barrier in barriers.items())
 
     def _arrive(
         self, barrier: Barrier, group: Group, place: Place, address: int, count: int, expect: int, sem: Sem,

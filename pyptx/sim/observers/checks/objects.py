@@ -17,7 +17,8 @@ from pyptx.sim.state.memory import Site
 def group_by_object(
     checks: Session, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, operand: Any = 0
 ) -> Iterator[tuple[Group, int, int]]:
-    """Yield the lanes that name one object with one operand: their group, the object's address, the operand."""
+    """Yield the lanes of a CTA that name one object with one operand: their group, the object's address, the
+    operand."""
     active, (addresses, values) = select_lanes(lanes, mask, address, operand)
     if active is None:
         return
@@ -29,6 +30,7 @@ def group_by_object(
             yield group, slot * shape.shared_stride + int(inside[0]), int(values[0])
         return
     threads = checks.threads[active.sel]
-    pairs, pair_of_lane = np.unique(np.stack([offsets, values.astype(np.int64)]), axis=1, return_inverse=True)
-    for number in range(pairs.shape[1]):
-        yield Group(threads[pair_of_lane.reshape(-1) == number]), int(pairs[0, number]), int(pairs[1, number])
+    keys = np.stack([offsets, values.astype(np.int64), active.cta])
+    unique_keys, key_of_lane = np.unique(keys, axis=1, return_inverse=True)
+    for number, (offset, value) in enumerate(unique_keys[:2].T.tolist()):
+        yield Group(threads[key_of_lane.reshape(-1) == number]), offset, value

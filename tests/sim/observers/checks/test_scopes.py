@@ -119,3 +119,55 @@ def test_waiting_at_a_peers_barrier_is_an_error_also_where_the_result_is_the_gua
         f"{guard}mbarrier.test_wait.parity.b64 %p1, [%rd2], 0;\nbarrier.cluster.arrive; barrier.cluster.wait;"
     )
     assert codes(by_schedule(kernel(body, module=".shared .b64 bar;"), block=1, grid=2, cluster=2)) == {("PTX0958",)}
+
+
+@pytest.mark.parametrize(("scope", "expected"), [("cta", ("PTX0903",)), ("cluster", ())])
+def test_arrivals_of_two_ctas_at_one_barrier_have_scopes_of_their_own(scope: str, expected: tuple[str, ...]) -> None:
+    """The first lane stores and arrives in its own CTA, the second one in the peer. Each CTA reads both words."""
+    body = (
+        "setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared::cta.b64 [bar], 2;\n"
+        "mov.u32 %r1, %cluster_ctarank; xor.b32 %r1, %r1, %t;\n"
+        "mov.u32 %r2, bar; mapa.shared::cluster.u32 %r2, %r2, %r1;\n"
+        "mov.u32 %r3, words; mad.lo.u32 %r3, %t, 4, %r3; mapa.shared::cluster.u32 %r3, %r3, %r1;\n"
+        "barrier.cluster.arrive; barrier.cluster.wait;\n"
+        f"st.shared::cluster.u32 [%r3], %t;\nmbarrier.arrive.release.{scope}.shared::cluster.b64 _, [%r2];\n"
+        "look: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [bar], 0; @!%p2 bra look;\n"
+        "ld.shared.v2.u32 {%r4, %r5}, [words];\nbarrier.cluster.arrive; barrier.cluster.wait;"
+    )
+    text = kernel(body, module=".shared .b64 bar; .shared .align 8 .b32 words[2];")
+    assert codes(by_schedule(text, block=2, grid=2, cluster=2)) == {expected}
+
+
+@pytest.mark.parametrize(("count", "clean"), [(4, True), (3, False)])
+def test_a_phase_hands_on_no_arrivals_beyond_its_count(count: int, clean: bool) -> None:
+    """Two lanes of each CTA store and arrive in the first CTA, where another thread waits and reads all words."""
+    body = (
+        f"setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared::cta.b64 [bar], {count};\n"
+        "mov.u32 %r1, %cluster_ctarank; mad.lo.u32 %r3, %r1, 2, %t; shl.b32 %r3, %r3, 2;\n"
+        "mov.u32 %r2, bar; mapa.shared::cluster.u32 %r2, %r2, 0;\n"
+        "mov.u32 %r4, words; add.u32 %r3, %r3, %r4; mapa.shared::cluster.u32 %r3, %r3, 0;\n"
+        "setp.lt.u32 %p1, %t, 2; setp.eq.u32 %p2, %t, 32; setp.eq.and.u32 %p3, %r1, 0, %p2;\n"
+        "barrier.cluster.arrive; barrier.cluster.wait;\n"
+        "@%p1 st.shared::cluster.u32 [%r3], %t;\n"
+        "@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r2];\n@!%p3 bra done;\n"
+        "look: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [bar], 0; @!%p2 bra look;\n"
+        "ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [words];\ndone: barrier.cluster.arrive; barrier.cluster.wait;"
+    )
+    by_order = by_schedule(
+        kernel(body, module=".shared .b64 bar; .shared .align 16 .b32 words[4];"), block=64, grid=2, cluster=2
+    )
+    races = [{finding.rule.code for finding in found} & {"PTX0901"} for found in by_order.values()]
+    assert [not race for race in races] == [clean] * len(races)
+
+
+@pytest.mark.parametrize(("guard", "expected"), [("@%p1 ", ()), ("@!%p1 ", ("PTX0958",)), ("", ("PTX0958",))])
+def test_only_lanes_that_wait_need_a_barrier_of_their_own(guard: str, expected: tuple[str, ...]) -> None:
+    """The first lane has the address of its own CTA's barrier, the second one that of the peer's."""
+    body = (
+        "setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared::cta.b64 [bar], 4;\n"
+        "mov.u32 %r1, %cluster_ctarank; xor.b32 %r1, %r1, %t;\n"
+        "mov.u32 %r2, bar; cvt.u64.u32 %rd1, %r2; cvta.shared.u64 %rd1, %rd1; mapa.u64 %rd2, %rd1, %r1;\n"
+        "barrier.cluster.arrive; barrier.cluster.wait;\n"
+        f"{guard}mbarrier.test_wait.parity.b64 %p2, [%rd2], 0;\nbarrier.cluster.arrive; barrier.cluster.wait;"
+    )
+    assert codes(by_schedule(kernel(body, module=".shared .b64 bar;"), block=2, grid=2, cluster=2)) == {expected}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.sim.base.events import Place
-from pyptx.sim.base.formats import CLASSES, Array, dtype_of, suffix_of
+from pyptx.sim.base.formats import Array, dtype_of, suffix_of
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.observers.observer import Observer
 from pyptx.sim.program.blocks import Program
@@ -104,6 +104,4 @@ def read_register(machine: Batch, row: Row) -> Array:
     if row.count > 1:
         low, high = (machine.views[row.letter][row.index + half].astype(object) for half in (0, 1))
         return low | high << 64
-    dtype = dtype_of(row.type)
-    is_native = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
-    return machine.views[row.letter + (suffix_of(dtype) if is_native else "")][row.index]
+    return machine.views[row.letter + suffix_of(dtype_of(row.type))][row.index]

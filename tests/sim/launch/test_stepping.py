@@ -58,6 +58,18 @@ def test_registers_have_their_declared_types() -> None:
     assert values["%r2"] == 2**32 - 3  # declared .b32
 
 
+@pytest.mark.parametrize(
+    ("kind", "dtype", "value"),
+    [("u8", "u2", 253), ("s8", "i2", -3), ("u16", "u2", 2**16 - 3), ("s16", "i2", -3), ("u32", "u4", 2**32 - 3),
+     ("s32", "i4", -3), ("u64", "u8", 2**64 - 3), ("s64", "i8", -3)],
+)  # fmt: skip
+def test_integer_registers_have_their_sign(kind: str, dtype: str, value: int) -> None:
+    m, _ = machine(kernel(f".reg .{kind} %x;\nmov.s32 %r2, -3;\ncvt.{kind}.s32 %x, %r2;\nhere:"))
+    m.run(until="here")
+    shown = m.registers(thread=1)["%x"]
+    assert (shown.dtype, shown) == (np.dtype(dtype), value)
+
+
 def test_a_condition_stops_the_run() -> None:
     m, _ = machine()
     assert m.run(until=lambda m: m.registers(thread=5)["%r1"] == 4)

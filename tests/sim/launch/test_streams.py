@@ -221,6 +221,16 @@ def test_three_grids(name: str) -> None:
         assert {finding.rule.code for finding in findings} == ({code} if code else set[str]())
 
 
+def test_a_wait_orders_no_accesses_of_its_own_grid() -> None:
+    """The second CTA waits for the first grid; both write one word."""
+    program = module(
+        producer=f"{LAUNCH} {STEP}",
+        consumer=f"mov.u32 %i, %ctaid.x; setp.eq.u32 %p, %i, 1; @%p {WAIT} @%first st.global.u32 [%flag], %i;",
+    )
+    for findings in find_in_all_orders(program, (0, 1), (2, 2)):
+        assert {finding.rule.code for finding in findings} == {"PTX0901"}
+
+
 SIGNAL = "mov.u64 %flag, ready; bar.sync 0; @%first st.{0}.gpu.global.u32 [%flag], 1;"
 SEEN = "mov.u64 %flag, ready; again: ld.{0}.gpu.global.u32 %v, [%flag]; setp.eq.u32 %p, %v, 0; @%p bra again;"
 THROUGH = {

@@ -279,7 +279,7 @@ class Recorder(Observer):
     def _collect_lines(self) -> list[Line]:
         warps: dict[int, int] = {}
         lanes: dict[int, int] = {}
-        source: dict[int, tuple[str, int]] = {}
+        source: dict[int, tuple[str, int] | None] = {}
         for block in self.program.blocks:
             for step in block.steps:
                 line = self.places.find_line(step.instruction)
@@ -287,11 +287,9 @@ class Recorder(Observer):
                     continue
                 warps[line] = warps.get(line, 0) + int(self.warp_runs[block.pc])
                 lanes[line] = lanes.get(line, 0) + int(self.lane_runs[block.pc])
-                origin = self.places.find_source(step.instruction)
-                if origin is not None:
-                    source[line] = origin
+                source[line] = self.places.find_source(step.instruction)
         return [
-            Line(line, warps[line], lanes[line], self.record.wait_steps.get(line, 0), source.get(line))
+            Line(line, warps[line], lanes[line], self.record.wait_steps.get(line, 0), source[line])
             for line in sorted(warps)
         ]
 

@@ -234,6 +234,10 @@ def test_what_conversions_lose(body: str, code: str, words: tuple[str, ...], cou
 KEPT = [
     "mul.lo.u32 %r1, %t, 1000; cvt.u16.u32 %h1, %r1; cvt.s8.s32 %h2, %t; mov.u32 %r2, -3; cvt.s8.s32 %h3, %r2;",
     "mul.lo.u32 %r1, %t, 2000; cvt.sat.u16.u32 %h1, %r1;",
+    # The numbers of lanes 0 to 31 are exact.
+    "mul.lo.u32 %r1, %t, 2000; setp.lt.u32 %p1, %t, 32; @%p1 cvt.u16.u32 %h1, %r1;",
+    "mad.lo.u32 %r1, %t, 1000000, 1; setp.lt.u32 %p1, %t, 16; @%p1 cvt.rn.f32.s32 %f1, %r1;",
+    "cvt.rn.f32.u32 %f1, %t; ex2.approx.f32 %f1, %f1; setp.lt.u32 %p1, %t, 31; @%p1 cvt.rzi.s32.f32 %r1, %f1;",
     # The lower part of a word or product is intended.
     "mul.lo.u32 %r1, %t, 2000; cvt.u16.u32 %h1, %r1; shr.u32 %r2, %r1, 16; cvt.u16.u32 %h2, %r2;",
     "mul.lo.u32 %r1, %t, 2000; and.b32 %r2, %r1, 0xfffff; cvt.u16.u32 %h2, %r2;",

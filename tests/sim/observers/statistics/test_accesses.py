@@ -177,6 +177,8 @@ def test_the_swizzled_transpose_is_free_of_conflicts() -> None:
     assert counts.uncoalesced == ()
     lines = {Path(name).name for name, _ in counts.by_source("shared")}
     assert lines == {"transpose.py"}
+    assert all(requests == ideal for requests, ideal in counts.by_source("shared").values())
+    assert all(requests == ideal for requests, ideal in counts.by_source("global").values())
     pieces = sum(requests for requests, _ in counts.by_source("global").values())
     assert pieces == 2 * 64 * 96 * 4 // 32
 

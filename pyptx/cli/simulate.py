@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pyptx.cli import FINDINGS, OK, UNUSABLE
 from pyptx.cli.output import complain
@@ -17,6 +16,7 @@ from pyptx.driver.build import NoCompiler
 from pyptx.driver.devices import DEVICES
 from pyptx.driver.launcher import run_program
 from pyptx.driver.library import Untrusted
+from pyptx.driver.reports import SUFFIXES, Baseline, Record, format_report, list_new, read_records
 from pyptx.driver.settings import Settings
 from pyptx.sim.observers.checks import parse_choice
 from pyptx.sim.scheduling.orders import SCHEDULES
@@ -39,19 +39,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from-images", action="store_true", help="simulate the PTX that compilers stored in cubins and fatbins"
     )
-    parser.add_argument("--report", metavar="FILE.json", help="write every launch and what was found")
+    parser.add_argument(
+        "--report", metavar="FILE", help="write every launch and what was found: .json, .sarif or .html"
+    )
+    parser.add_argument("--baseline", metavar="FILE", help="a report whose findings are known; only new ones count")
     parser.add_argument("program", metavar="PROGRAM", help="a Python file, or after `--` any program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
 
 
 def run(args: argparse.Namespace) -> int:
     words = [args.program, *args.arguments]
+    report = Path(args.report) if args.report else None
+    if report is not None and report.suffix not in SUFFIXES:
+        complain(f"--report {args.report}: the name must end in {', '.join(SUFFIXES)}")
+        return UNUSABLE
+    try:
+        baseline = Baseline.read(Path(args.baseline)) if args.baseline else None
+    except (ValueError, OSError) as why:
+        complain(f"--baseline {args.baseline}: {why.strerror if isinstance(why, OSError) else why}")
+        return UNUSABLE
     with tempfile.TemporaryDirectory(prefix="pyptx-") as folder:
         try:
             parse_choice(args.check, "report")
             settings = Settings(
                 args.device, args.devices, args.check, args.schedule, args.seed, stop=args.stop,
                 from_images=args.from_images, records=folder,
+                baseline=str(Path(args.baseline).resolve()) if args.baseline else "",
             )  # fmt: skip
             status = run_program(words, settings)
         except PtxError as why:
@@ -61,32 +74,21 @@ def run(args: argparse.Namespace) -> int:
             complain(f"{args.program}: {why.strerror}" if isinstance(why, OSError) and why.strerror else str(why))
             return UNUSABLE
         launches = read_records(Path(folder))
-    if args.report:
-        Path(args.report).write_text(
-            json.dumps({"device": args.device, "launches": launches}, indent=2) + "\n", "utf-8"
-        )
-    print(f"pyptx: {summarize(launches)}", file=sys.stderr)
+    if report is not None:
+        report.write_text(format_report(report.suffix, args.device, launches, baseline), "utf-8")
+    new = list_new(launches, baseline)
+    print(f"pyptx: {summarize(launches, new)}", file=sys.stderr)
     if status:
         return status if status > 0 else _SHELL_SIGNAL - status
-    return FINDINGS if any(_is_error(item) for launch in launches for item in launch["diagnostics"]) else OK
+    return FINDINGS if any(item["severity"] == str(Severity.ERROR) for item in new) else OK
 
 
-def read_records(folder: Path) -> list[dict[str, Any]]:
-    """Return the launches that the program's processes recorded."""
-    return [
-        json.loads(line) for file in sorted(folder.glob("*.jsonl")) for line in file.read_text("utf-8").splitlines()
-    ]
-
-
-def summarize(launches: list[dict[str, Any]]) -> str:
-    """Return how many kernels ran, and what was found in which."""
-    kernels = Counter(launch["kernel"] for launch in launches)
-    counts = Counter(item["severity"] for launch in launches for item in launch["diagnostics"])
+def summarize(launches: Sequence[Record], new: Sequence[Record]) -> str:
+    """Return how many kernels ran, and how many different findings are new."""
+    kernels = {launch["kernel"] for launch in launches}
+    counts = Counter(item["severity"] for item in new)
     text = f"{format_count('launch', len(launches), plural='launches')} of {format_count('kernel', len(kernels))}"
-    found = [format_count(str(severity), counts[str(severity)]) for severity in Severity if counts[str(severity)]]
-    codes = sorted({item["code"] for launch in launches for item in launch["diagnostics"]})
-    return f"{text}: {', '.join(found)} ({', '.join(codes)})" if found else f"{text}: no findings"
-
-
-def _is_error(item: dict[str, Any]) -> bool:
-    return item["severity"] == str(Severity.ERROR)
+    parts = [format_count(str(severity), counts[str(severity)]) for severity in Severity if counts[str(severity)]]
+    codes = sorted({item["code"] for item in new})
+    known = any(launch["diagnostics"] for launch in launches) and not new
+    return f"{text}: {', '.join(parts)} ({', '.join(codes)})" if parts else f"{text}: no{' new' * known} findings"

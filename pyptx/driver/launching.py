@@ -13,11 +13,13 @@ from pyptx.diagnostics import Diagnostic, PtxError, Severity, escape_unprintable
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.modules import Kernel
 from pyptx.driver.process import Context, Driver
+from pyptx.driver.reports import Record, make_key
 from pyptx.sim.launch.hosted import Outcome, run_in_place
 from pyptx.sim.launch.prepared import Options
 from pyptx.sim.observers.checks import parse_choice
 from pyptx.sim.reports.findings import group_by_cause
 from pyptx.sim.reports.graph import Hang
+from pyptx.sim.reports.source_lines import read_source_lines
 from pyptx.sim.rules import faults
 
 Dim3 = tuple[int, int, int]
@@ -102,23 +104,24 @@ def _report(
     seconds: float,
 ) -> None:  # fmt: skip
     """Print what is new, and record the launch."""
-    news = [item for item in diagnostics if _make_key(request, item) not in driver.reported]
-    driver.reported.update(_make_key(request, item) for item in news)
+    lines = read_source_lines(request.kernel.module.loaded.module) if diagnostics else None
+    record: Record = {
+        "kernel": request.kernel.name, "grid": request.grid, "block": request.block, "cluster": request.cluster,
+        "shared": request.shared, "place": request.place, "instructions": instructions, "seconds": seconds,
+        "diagnostics": [{**item.as_json(), "source": lines.find(item.origin) if lines else ""} for item in diagnostics],
+    }  # fmt: skip
+    news: list[Diagnostic] = []
+    for item, entry in zip(diagnostics, record["diagnostics"], strict=True):
+        key = make_key(record, entry)
+        if key not in driver.reported and not (driver.baseline is not None and driver.baseline.knows(record, entry)):
+            news.append(item)
+        driver.reported.add(key)
     if news:
         sys.stdout.flush()
         text = f"pyptx: launch of {request}\n{PtxError(news, source)}\n"
         sys.stderr.write(escape_unprintable(text))
         sys.stderr.flush()
     if driver.settings.records:
-        record = {
-            "kernel": request.kernel.name, "grid": request.grid, "block": request.block, "cluster": request.cluster,
-            "shared": request.shared, "place": request.place, "instructions": instructions, "seconds": seconds,
-            "diagnostics": [item.as_json() for item in diagnostics],
-        }  # fmt: skip
         file = Path(driver.settings.records) / f"{os.getpid()}.jsonl"
         with file.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
-
-
-def _make_key(request: Request, item: Diagnostic) -> tuple[str, str, int]:
-    return item.code, request.kernel.name, item.line

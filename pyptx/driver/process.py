@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pyptx.diagnostics import escape_unprintable
@@ -16,6 +17,7 @@ from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.devices import DEVICES, Device, list_attributes
 from pyptx.driver.heap import Heap
 from pyptx.driver.pools import Location, Pool
+from pyptx.driver.reports import Baseline
 from pyptx.driver.settings import Settings
 from pyptx.driver.signatures import PER_THREAD, Entry
 
@@ -103,8 +105,9 @@ class Driver:
         """The memory pools that the program chose, by location and type of allocations."""
         self.instructions = 0
         """The instructions of all launches so far, the clock of events."""
-        self.reported: set[tuple[str, str, int]] = set()
-        """The code, kernel and line of what has been printed."""
+        self.baseline = Baseline.read(Path(settings.baseline)) if settings.baseline else None
+        self.reported: set[tuple[str, str, str]] = set()
+        """The code, kernel and place of what has been found."""
         self.texts: dict[str, Any] = {}
         """Strings that the program may keep pointers to."""
 

@@ -25,6 +25,8 @@ class Settings:
     """Whether a finding that is an error makes the launch fail, like a fault."""
     from_images: bool = False
     """Whether the PTX that compilers store in cubins and fatbins is simulated."""
+    baseline: str = ""
+    """A report whose findings are not printed again."""
     records: str = ""
     """The folder for records of launches."""
 

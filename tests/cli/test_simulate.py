@@ -96,12 +96,27 @@ def test_ptx_in_images_is_used_on_request(tmp_path: Path) -> None:
     assert (accepted.returncode, accepted.stderr) == (0, "pyptx: 1 launch of 1 kernel: no findings\n")
 
 
+def test_known_findings_are_neither_printed_nor_counted(tmp_path: Path) -> None:
+    simulate(tmp_path, WRONG, "--report", "before.json", "program.py")
+    again = simulate(tmp_path, WRONG, "--baseline", "before.json", "program.py")
+    assert (again.returncode, again.stderr) == (0, "pyptx: 2 launches of 1 kernel: no new findings\n")
+    other = WRONG.replace('"add")', '"add")\nlaunch(load(VECTOR_ADD.replace("add(", "sum("), "sum"), 1, 1, 0, 0, 0, 1)')
+    process = simulate(tmp_path, other, "--baseline", "before.json", "--report", "after.sarif", "program.py")
+    assert process.returncode == 1
+    assert "launch of `sum`" in process.stderr
+    assert "launch of `add`" not in process.stderr
+    assert json.loads((tmp_path / "after.sarif").read_text("utf-8"))["runs"][0]["results"][0]["ruleId"] == "PTX1110"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--device", "h1000", "program.py"], "invalid choice: 'h1000'"),
         (["--devices", "0", "program.py"], "0 devices; there can be 1 to 16"),
         (["--check", "luck", "program.py"], "check 'luck': expected one of"),
+        (["--report", "report.xml", "program.py"], "the name must end in .json, .sarif, .html"),
+        (["--baseline", "absent.json", "program.py"], "--baseline absent.json: No such file or directory"),
+        (["--baseline", "program.py", "program.py"], "--baseline program.py: program.py is not JSON"),
         (["--", "./absent"], "./absent: No such file or directory"),
         ([], "the following arguments are required: PROGRAM"),
     ],

@@ -1,0 +1,151 @@
+"""The launches of a program, as its processes recorded them: reports for people and tools, and what is new in them.
+
+Every text of the program is data, never markup: kernels' names and messages are untrusted.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, cast
+
+from pyptx import __version__
+from pyptx.diagnostics import Severity
+
+Record = dict[str, Any]
+"""A launch: its kernel, shape and place in the program, and its diagnostics as JSON."""
+_LEVELS = {str(Severity.ERROR): "error", str(Severity.WARNING): "warning", str(Severity.NOTE): "note"}
+SUFFIXES = (".json", ".sarif", ".html")
+
+
+def read_records(folder: Path) -> list[Record]:
+    """Return the launches that the program's processes recorded."""
+    lines = (line for file in sorted(folder.glob("*.jsonl")) for line in file.read_text("utf-8").splitlines())
+    return [json.loads(line) for line in lines]
+
+
+class Baseline:
+    """Findings that are known: those of an earlier report, and those that a user accepts.
+
+    The file is a JSON report. `accepted` lists patterns of codes and kernels, with a reason each:
+    `{"code": "PTX0937", "kernel": "*_attn_*", "reason": "Triton 3.9 orders tensor memory by barriers alone"}`."""
+
+    def __init__(self, document: Record) -> None:
+        self._known = {make_key(launch, item) for launch, item in iterate_findings(document.get("launches", []))}
+        self._accepted: list[Record] = document.get("accepted", [])
+        if any(not {"code", "reason"} <= entry.keys() for entry in self._accepted):
+            raise ValueError("every accepted finding needs a `code` and a `reason`")
+
+    @classmethod
+    def read(cls, path: Path) -> Baseline:
+        """Read a baseline. Raise ValueError for a file of another form."""
+        try:
+            document = json.loads(path.read_text("utf-8"))
+        except json.JSONDecodeError as why:
+            raise ValueError(f"{path} is not JSON: {why}") from None
+        if not isinstance(document, dict) or not {"launches", "accepted"} & document.keys():
+            raise ValueError(f"{path} is no report: expected `launches` or `accepted`")
+        return cls(cast("Record", document))
+
+    def knows(self, launch: Record, item: Record) -> bool:
+        """Return whether a finding is known or accepted."""
+        return make_key(launch, item) in self._known or any(
+            entry["code"] == item["code"] and fnmatchcase(launch["kernel"], entry.get("kernel", "*"))
+            for entry in self._accepted
+        )
+
+
+def make_key(launch: Record, item: Record) -> tuple[str, str, str]:
+    """Return what identifies a finding: code, kernel and place, in the kernel's source if it is known."""
+    return item["code"], launch["kernel"], item.get("source") or f"line {item['line']}"
+
+
+def iterate_findings(launches: Sequence[Record]) -> Iterator[tuple[Record, Record]]:
+    """Yield each finding with its launch."""
+    for launch in launches:
+        for item in launch["diagnostics"]:
+            yield launch, item
+
+
+def list_new(launches: Sequence[Record], baseline: Baseline | None) -> list[Record]:
+    """Return each finding once that no baseline knows."""
+    findings = {
+        make_key(launch, item): item
+        for launch, item in iterate_findings(launches)
+        if baseline is None or not baseline.knows(launch, item)
+    }
+    return list(findings.values())
+
+
+def format_report(suffix: str, device: str, launches: Sequence[Record], baseline: Baseline | None) -> str:
+    """Return a report in the format of a file name's suffix."""
+    if suffix == ".sarif":
+        return json.dumps(_make_sarif(launches, baseline), indent=2) + "\n"
+    if suffix == ".html":
+        return _make_page(device, launches, baseline)
+    return json.dumps({"device": device, "launches": launches}, indent=2) + "\n"
+
+
+def _make_sarif(launches: Sequence[Record], baseline: Baseline | None) -> Record:
+    """Return the findings in the Static Analysis Results Interchange Format 2.1.0, each once."""
+    results: dict[tuple[str, str, str], Record] = {}
+    for launch, item in iterate_findings(launches):
+        notes = [*item["notes"], *([f"help: {item['help']}"] if item["help"] else [])]
+        results[make_key(launch, item)] = {
+            "ruleId": item["code"],
+            "level": _LEVELS[item["severity"]],
+            "message": {"text": "\n".join([item["message"], *notes])},
+            "locations": [_locate(launch, item)],
+            "baselineState": "unchanged" if baseline is not None and baseline.knows(launch, item) else "new",
+        }
+    codes = sorted({result["ruleId"] for result in results.values()})
+    driver = {"name": "pyptx", "version": __version__, "rules": [{"id": code} for code in codes]}
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return {
+        "$schema": schema,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": list(results.values())}],
+    }
+
+
+def _locate(launch: Record, item: Record) -> Record:
+    """Return the place of a finding: a line of the kernel's source, else of the program that launched it."""
+    location: Record = {"logicalLocations": [{"name": launch["kernel"], "kind": "function"}]}
+    place = (item.get("source") or launch["place"]).partition(", by ")[0]
+    file, _, line = place.rpartition(":")
+    if file and line.isdecimal():
+        artifact = {"uri": file.replace("\\", "/")}
+        location["physicalLocation"] = {"artifactLocation": artifact, "region": {"startLine": int(line)}}
+    return location
+
+
+_STYLE = (
+    "body{font:14px system-ui,sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}"
+    "td,th{padding:.2em .8em;text-align:left;border-bottom:1px solid #ddd}pre{white-space:pre-wrap;margin:.3em 0}"
+    ".error{color:#b00020}.warning{color:#9a6700}.known{opacity:.5}"
+)
+
+
+def _make_page(device: str, launches: Sequence[Record], baseline: Baseline | None) -> str:
+    """Return a self-contained page without scripts: the launches, and below each what was found."""
+    rows: list[str] = []
+    for number, launch in enumerate(launches, 1):
+        cells = [number, launch["kernel"], launch["grid"], launch["block"], launch["place"], f"{launch['seconds']:.3f}"]
+        rows.append("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>")
+        for item in launch["diagnostics"]:
+            known = " known" if baseline is not None and baseline.knows(launch, item) else ""
+            lines = [f"{item['severity']}[{item['code']}]: {item['message']}", *item["notes"]]
+            lines += [f"help: {item['help']}"] if item["help"] else []
+            text = html.escape("\n".join(lines))
+            rows.append(f'<tr><td></td><td colspan="5"><pre class="{item["severity"]}{known}">{text}</pre></td></tr>')
+    heads = "".join(f"<th>{head}</th>" for head in ("", "kernel", "grid", "block", "launched at", "seconds"))
+    title = f"{len(launches)} launches on a simulated {html.escape(device)}"
+    policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{policy}<title>{title}</title>'
+        f"<style>{_STYLE}</style></head><body><h1>{title}</h1><table><tr>{heads}</tr>{''.join(rows)}</table>"
+        "</body></html>\n"
+    )

@@ -217,6 +217,22 @@ and.pred %p2, %p2, %p0;
     np.testing.assert_array_equal(output, [source, source])
 
 
+def test_a_multicast_copy_needs_a_barrier_in_every_cta() -> None:
+    body = (
+        ADDRESSES
+        + """
+mov.u32 %r6, %cluster_ctarank; setp.eq.u32 %p2, %r6, 1;
+@%p2 mbarrier.init.shared::cta.b64 [bar], 1;
+barrier.cluster.arrive; barrier.cluster.wait;
+@%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [box], [%in], 512, [bar], 6;
+barrier.cluster.arrive; barrier.cluster.wait;
+"""
+    )
+    with raises(PtxError, match="no mbarrier was initialized there") as caught:
+        run(body, [np.zeros(128, "u4")] * 2, PLAIN, threads=1, grid=3, cluster=3, check="none")
+    assert caught.value.diagnostics[0].notes == ("in `k`, CTA 1, thread (0, 0, 0), one of 1 here",)
+
+
 MAPS = ".param .align 128 .b8 a[128], .param .align 128 .b8 b[128]"
 
 

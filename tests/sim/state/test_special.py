@@ -8,7 +8,7 @@ import pytest
 from pyptx import sim
 from pyptx.isa.special import COMPONENTS, SPECIAL_REGISTERS, SpecialRegister
 from pyptx.parser import parse
-from tests.sim.kernels import assert_reported, results
+from tests.sim.kernels import assert_reported, kernel, results
 from tools.isa.audit_spellings import list_first_places
 
 LACKING = ("%pm", "%envreg", "%reserved_smem_offset_1", "%percta", "%locality_domain")
@@ -124,6 +124,20 @@ def test_clusters_asked_for() -> None:
     sim.run(parse(text), block=THREADS, args=[out])
     sim.run(parse(text.replace(".reqnctapercluster 1", "")), block=THREADS, args=[second])
     assert (set(out.tolist()), set(second.tolist())) == ({1}, {0})
+
+
+def test_a_cooperative_grid_has_256_bytes_of_its_own() -> None:
+    out = np.ones(2, np.uint16)
+    inside, outside = (
+        kernel(
+            f"mov.b32 %r1, %envreg1; mov.b32 %r2, %envreg2; mov.b64 %rd1, {{%r2, %r1}}; add.u64 %rd1, %rd1, {place};\n"
+            "ld.global.u8 %h1, [%rd1]; st.global.u16 [%o], %h1;"
+        )
+        for place in (255, 256)
+    )
+    sim.run(parse(inside), args=[out], cooperative=True)
+    assert out.tolist() == [0, 1]
+    assert_reported(outside, "PTX1110", "grid workspace", args=[out], cooperative=True)
 
 
 def test_grids_of_a_stream_have_numbers_of_their_own() -> None:

@@ -40,6 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from-images", action="store_true", help="simulate the PTX that compilers stored in cubins and fatbins"
     )
     parser.add_argument(
+        "--no-line-info", action="store_true", help="with --from-images, do not add -lineinfo for NVRTC and nvJitLink"
+    )
+    parser.add_argument(
+        "--no-audit",
+        action="store_true",
+        help="do not audit the dynamic linker: programs find the driver by its folder",
+    )
+    parser.add_argument(
         "--report", metavar="FILE", help="write every launch and what was found: .json, .sarif or .html"
     )
     parser.add_argument("--baseline", metavar="FILE", help="a report whose findings are known; only new ones count")
@@ -63,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             parse_choice(args.check, "report")
             settings = Settings(
                 args.device, args.devices, args.check, args.schedule, args.seed, stop=args.stop,
-                from_images=args.from_images, records=folder,
+                from_images=args.from_images, line_info=not args.no_line_info, audit=not args.no_audit, records=folder,
                 baseline=str(Path(args.baseline).resolve()) if args.baseline else "",
             )  # fmt: skip
             status = run_program(words, settings)

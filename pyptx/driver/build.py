@@ -1,4 +1,4 @@
-"""Build the driver library with a C compiler."""
+"""Build the driver library, and the auditor of the dynamic linker, with a C compiler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyptx.driver.calls import ENTRIES
 from pyptx.driver.lookup import Symbol, list_symbols
 from pyptx.driver.signatures import C_TYPES, PER_THREAD, Entry
 
-NAME = "libcuda.so.1"
+NAME, AUDIT_NAME = "libcuda.so.1", "libpyptx_audit.so"
 _SOURCES = Path(__file__).parent / "csrc"
 _IN_C = ("cuGetProcAddress", "cuGetProcAddress_v2")
 """Functions that the C sources define."""
@@ -73,21 +73,32 @@ def find_compiler() -> list[str]:
 
 
 def build(target: Path, compiler: Sequence[str]) -> None:
-    """Build the library. Writes the file at once, so that processes may build it at the same time."""
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        entries, library = Path(folder) / "entries.c", Path(folder) / NAME
+    """Build the driver library."""
+    with tempfile.TemporaryDirectory() as folder:
+        entries = Path(folder) / "entries.c"
         entries.write_text(write_entries(), "ascii")
-        sources = [str(path) for path in (*sorted(_SOURCES.glob("*.c")), entries)]
-        options = ["-shared", "-fPIC", "-O2", "-Wall", f"-I{_SOURCES}", f"-Wl,-soname,{NAME}", "-o", str(library)]
-        words = [*compiler, *options, *sources, "-ldl", "-lpthread"]
-        process = subprocess.run(words, capture_output=True, text=True, check=False)
+        sources = [_SOURCES / "host.c", _SOURCES / "lookup.c", entries]
+        _compile(target, compiler, [f"-I{_SOURCES}", f"-Wl,-soname,{NAME}", *map(str, sources), "-ldl", "-lpthread"])
+
+
+def build_audit(target: Path, compiler: Sequence[str]) -> None:
+    """Build the auditor. Raise RuntimeError where the C library has none: only glibc has."""
+    _compile(target, compiler, [str(_SOURCES / "audit.c")])
+
+
+def _compile(target: Path, compiler: Sequence[str], words: Sequence[str]) -> None:
+    """Compile a library. Writes the file at once, so that processes may build it at the same time."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        library = Path(folder) / target.name
+        options = ["-shared", "-fPIC", "-O2", "-Wall", "-o", str(library)]
+        process = subprocess.run([*compiler, *options, *words], capture_output=True, text=True, check=False)
         if process.returncode:
             raise RuntimeError(f"{' '.join(compiler)} failed:\n{process.stderr}")
         library.replace(target)
 
 
 def compute_digest() -> str:
-    """Return a digest of everything that the library is built from."""
+    """Return a digest of everything that the libraries are built from."""
     digest = hashlib.sha256(write_entries().encode())
     for path in sorted(_SOURCES.iterdir()):
         digest.update(path.read_bytes())

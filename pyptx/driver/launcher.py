@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyptx
 from pyptx.driver.connection import LIBRARY
-from pyptx.driver.library import find_library
+from pyptx.driver.library import find_audit, find_library
 from pyptx.driver.settings import PREFIX, Settings
 
 _START = (
@@ -26,12 +26,15 @@ def make_environment(settings: Settings, environment: Mapping[str, str] = os.env
     """Return the environment of a program that finds the simulated driver, in this Python or without one."""
     library = find_library()
     folders = [str(library.parent), *filter(None, [environment.get("LD_LIBRARY_PATH")])]
+    audit = find_audit() if settings.audit else None
+    auditors = [*filter(None, [audit and str(audit), environment.get("LD_AUDIT")])]
     return {
         **environment,
         **settings.to_environment(),
         LIBRARY: str(library),
         PREFIX + "PATH": os.pathsep.join([_ROOT, *filter(None, sys.path)]),
         PREFIX + "LIBPYTHON": str(find_python_library() or ""),
+        **({"LD_AUDIT": os.pathsep.join(auditors)} if auditors else {}),
         "LD_LIBRARY_PATH": os.pathsep.join(folders),
         "TRITON_LIBCUDA_PATH": str(library.parent),
     }

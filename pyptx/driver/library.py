@@ -1,4 +1,4 @@
-"""Where the driver library is: built once, in the user's cache."""
+"""Where the driver library and the auditor are: built once, in the user's cache."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from pyptx.driver.build import NAME, build, compute_digest, find_compiler
+from pyptx.driver.build import AUDIT_NAME, NAME, NoCompiler, build, build_audit, compute_digest, find_compiler
 
 
 class Untrusted(Exception):
@@ -19,6 +19,19 @@ def find_library() -> Path:
     library = folder / NAME
     if not library.exists():
         build(library, find_compiler())
+    return library
+
+
+def find_audit() -> Path | None:
+    """Return the auditor of the dynamic linker, in a folder of its own; build it if needed. None where the C library
+    has no auditors, or no compiler works."""
+    folder = make_private(find_cache() / "driver" / f"{compute_digest()}-audit")
+    library = folder / AUDIT_NAME
+    if not library.exists():
+        try:
+            build_audit(library, find_compiler())
+        except (NoCompiler, RuntimeError):
+            return None
     return library
 
 

@@ -25,6 +25,10 @@ class Settings:
     """Whether a finding that is an error makes the launch fail, like a fault."""
     from_images: bool = False
     """Whether the PTX that compilers store in cubins and fatbins is simulated."""
+    line_info: bool = True
+    """Whether NVRTC and nvJitLink get the option that stores PTX, with `from_images`."""
+    audit: bool = True
+    """Whether the dynamic linker is audited: without, programs get no options, and find the driver by its folder."""
     baseline: str = ""
     """A report whose findings are not printed again."""
     records: str = ""

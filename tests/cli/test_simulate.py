@@ -108,6 +108,16 @@ def test_known_findings_are_neither_printed_nor_counted(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "after.sarif").read_text("utf-8"))["runs"][0]["results"][0]["ruleId"] == "PTX1110"
 
 
+def test_the_linker_gets_the_option_that_stores_ptx_unless_switched_off(tmp_path: Path) -> None:
+    linked = LOAD_CUBIN.replace("lineinfo=True", 'engine="nvjitlink"')
+    text = RIGHT.replace("load(", "load_cubin(").replace("start()", linked)
+    assert simulate(tmp_path, text, "--from-images", "program.py").returncode == 0
+    for option in ("--no-line-info", "--no-audit"):
+        process = simulate(tmp_path, text, "--from-images", option, "program.py")
+        assert process.returncode == 1
+        assert "pyptx: cuModuleLoadData: this cubin holds machine code only: compile with `-lineinfo`" in process.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ NAME, AUDIT_NAME = "libcuda.so.1", "libpyptx_audit.so"
 _SOURCES = Path(__file__).parent / "csrc"
 _IN_C = ("cuGetProcAddress", "cuGetProcAddress_v2")
 """Functions that the C sources define."""
+_GIVES_BACK = re.compile("Free|Destroy|Release|Unload|Unregister")
 
 
 class NoCompiler(Exception):
@@ -55,7 +57,8 @@ def _write_entry(name: str, entry: Entry, number: int) -> str:
     parameters = ", ".join(f"{C_TYPES[kind]} a{index}" for index, kind in enumerate(entry.kinds)) or "void"
     values = ", ".join(f"(uint64_t)a{index}" for index in range(len(entry.kinds)))
     arguments = f"(const uint64_t[]){{{values}}}" if entry.kinds else "NULL"
-    return f"int {name}({parameters}) {{ return pyptx_driver_call({number}, {arguments}); }}"
+    function = "pyptx_driver_give_back" if _GIVES_BACK.search(name) else "pyptx_driver_call"
+    return f"int {name}({parameters}) {{ return {function}({number}, {arguments}); }}"
 
 
 def _write_symbol(symbol: Symbol) -> str:

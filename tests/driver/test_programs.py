@@ -326,6 +326,24 @@ except KeyboardInterrupt:
     assert run_program(program).stdout == "interrupted\n"
 
 
+DESTRUCTOR = r"""
+#include <stdio.h>
+int cuMemFree_v2(unsigned long long), cuCtxSynchronize(void);
+__attribute__((destructor)) static void end(void) {
+    printf("%d %d\n", cuMemFree_v2(1), cuCtxSynchronize());
+}
+"""
+
+
+def test_calls_after_the_end_of_python_are_answered(run_program: Run, library: Path, tmp_path: Path) -> None:
+    source = tmp_path / "end.c"
+    source.write_text(DESTRUCTOR, "ascii")
+    words = [*find_compiler(), "-shared", "-fPIC", "-o", tmp_path / "libend.so", source, library]
+    subprocess.run(words, check=True)
+    process = run_program("from calls import *\nstart()\nctypes.CDLL('./libend.so')")
+    assert (process.returncode, process.stdout) == (0, "0 4\n")
+
+
 C_PROGRAM = r"""
 #include <stdio.h>
 typedef int CUresult;

@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOT_INITIALIZED = 3, NO_DEVICE = 100, NOT_SUPPORTED = 801, UNKNOWN = 999, INTERRUPTED = -1 };
+enum { SUCCESS = 0, NOT_INITIALIZED = 3, DEINITIALIZED = 4, NO_DEVICE = 100, NOT_SUPPORTED = 801, UNKNOWN = 999, INTERRUPTED = -1 };
 
 typedef void (*Answer)(int entry, const uint64_t *arguments, uint64_t thread, int *result);
 
 static Answer answer;
 static void (*interrupt)(void);
+static int (*is_initialized)(void);
 static int is_forked, has_failed;
 static pthread_mutex_t connecting = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_thread;
@@ -80,9 +81,19 @@ static void refuse_calls(void) {
 
 void pyptx_driver_connect(Answer function) {
     *(void **)&interrupt = dlsym(RTLD_DEFAULT, "PyErr_SetInterrupt");
+    *(void **)&is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     if (!answer)
         pthread_atfork(NULL, NULL, refuse_calls);
     answer = function;
+}
+
+/* Whether Python has ended, after which destructors of the program still run. */
+static int has_ended(void) {
+    return is_initialized && !is_initialized();
+}
+
+int pyptx_driver_give_back(int entry, const uint64_t *arguments) {
+    return has_ended() ? SUCCESS : pyptx_driver_call(entry, arguments);
 }
 
 int pyptx_driver_call(int entry, const uint64_t *arguments) {
@@ -99,6 +110,8 @@ int pyptx_driver_call(int entry, const uint64_t *arguments) {
         if (has_failed)
             return NO_DEVICE;
     }
+    if (has_ended())
+        return DEINITIALIZED;
     if (!thread_number)
         thread_number = __atomic_add_fetch(&last_thread, 1, __ATOMIC_RELAXED);
     /* Python does not set the result if it raises an exception, which it prints. */

@@ -38,7 +38,7 @@ def _exchange(mode: str, value: Any, lane: Any, clamp: int, valid: Reg | None, m
     spelling, bits = spell("shfl", "sync", mode, "b32"), value.dtype.bits
     result = create_register(value.dtype)
     target: Any = result if valid is None else Pair(result, valid)
-    if bits == 32 or value.dtype.kind == "pred" or bits not in (16, 64):
+    if bits not in (16, 64):
         emit(spelling, (target, value, lane, clamp, mask), pred)
         return result
     with Named(f"shfl_{mode}", f"{value.name}, {getattr(lane, 'name', lane)}"):

@@ -102,48 +102,54 @@ def test_a_mov_without_operands_does_not_keep_the_rest_from_being_checked() -> N
     assert flow_report(f"{body}{_WRITE}add.s32 %r0, %r1, 1;") == ["PTX0201 1", "PTX0502 6"]
 
 
+CONDITIONS = [
+    ("setp.eq.s32 %p0, %r0, 0;", True),
+    ("setp.lt.s32 %p0, %r0, 64;", False),
+    ("setp.lt.s32 %p0, %r0, 65;", True),
+    ("setp.gt.s32 %p0, %r0, 63;", False),
+    ("setp.lt.s32 %p0, %r0, 96;", False),
+    ("add.s32 %r0, %r0, 32;\nsetp.lt.s32 %p0, %r0, 96;", False),
+    ("add.s32 %r0, %r0, 1;\nsetp.lt.s32 %p0, %r0, 96;", True),
+    ("div.u32 %r1, %r0, 64;\nsetp.eq.s32 %p0, %r1, 0;", False),
+    ("div.u32 %r1, %r0, 48;\nsetp.eq.s32 %p0, %r1, 0;", True),
+    ("mov.u32 %r1, %laneid;\nshfl.sync.idx.b32 %r2, %r0, %r1, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", True),
+    ("mov.u32 %r1, %ctaid.x;\nshfl.sync.idx.b32 %r2, %r0, %r1, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", False),
+    ("shfl.sync.down.b32 %r2, %r0, 1, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", True),
+    ("setp.eq.s32 %p1, %r0, 3;\nmov.b32 %r1, 0;\n@%p1 mov.b32 %r1, 1;\nsetp.eq.s32 %p0, %r1, 0;", True),
+    ("setp.eq.s32 %p1, %r0, 3;\n@%p1 mov.b32 %r1, 1;\nmov.b32 %r1, 0;\nsetp.eq.s32 %p0, %r1, 0;", False),
+    ("shr.u32 %r1, %r0, 5;\nsetp.eq.s32 %p0, %r1, 0;", False),
+    ("shr.u32 %r1, %r0, 4;\nsetp.eq.s32 %p0, %r1, 0;", True),
+    ("and.b32 %r1, %r0, 31;\nsetp.eq.s32 %p0, %r1, 0;", True),
+    ("and.b32 %r1, %r0, 96;\nsetp.eq.s32 %p0, %r1, 0;", False),
+    ("shr.u32 %r1, %r0, 4;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", False),
+    ("and.b32 %r1, %r0, 127;\nsetp.lt.u32 %p0, %r1, 32;", False),
+    ("and.b32 %r1, %r0, 15;\nsetp.lt.u32 %p0, %r1, 8;", True),
+    ("mov.u32 %r1, %ctaid.x;\nor.b32 %r1, %r0, %r1;\nand.b32 %r1, %r1, -32;\nsetp.eq.s32 %p0, %r1, 0;", False),
+    ("mov.u32 %r1, %ctaid.x;\nor.b32 %r1, %r0, %r1;\nsetp.eq.s32 %p0, %r1, 0;", True),
+    ("elect.sync %r1|%p0, -1;", True),
+    ("mov.u32 %r1, %laneid;\nsetp.eq.s32 %p0, %r1, 0;", True),
+    ("mov.u32 %r1, %ctaid.x;\nsetp.eq.s32 %p0, %r1, 0;", False),
+    ("ld.global.b32 %r1, [%rd0];\nsetp.eq.s32 %p0, %r1, 0;", False),
+    (
+        "cvt.u64.u32 %rd1, %r0;\nadd.s64 %rd2, %rd0, %rd1;\nld.global.b32 %r1, [%rd2];\nsetp.eq.s32 %p0, %r1, 0;",
+        True,
+    ),
+]
+"""Conditions on %p0, and whether it differs between the lanes of a warp."""
 WARP = "mov.u32 %r0, %tid.x;\n{}\n@%p0 bra SKIP;\nbarrier.sync.aligned 1;\nSKIP:\nst.global.b32 [%rd7], %r0;"
 
 
-@pytest.mark.parametrize(
-    ("condition", "warns"),
-    [
-        ("setp.eq.s32 %p0, %r0, 0;", True),
-        ("setp.lt.s32 %p0, %r0, 64;", False),
-        ("setp.lt.s32 %p0, %r0, 65;", True),
-        ("setp.gt.s32 %p0, %r0, 63;", False),
-        ("setp.lt.s32 %p0, %r0, 96;", False),
-        ("add.s32 %r0, %r0, 32;\nsetp.lt.s32 %p0, %r0, 96;", False),
-        ("add.s32 %r0, %r0, 1;\nsetp.lt.s32 %p0, %r0, 96;", True),
-        ("div.u32 %r1, %r0, 64;\nsetp.eq.s32 %p0, %r1, 0;", False),
-        ("div.u32 %r1, %r0, 48;\nsetp.eq.s32 %p0, %r1, 0;", True),
-        ("mov.u32 %r1, %laneid;\nshfl.sync.idx.b32 %r2, %r0, %r1, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", True),
-        ("mov.u32 %r1, %ctaid.x;\nshfl.sync.idx.b32 %r2, %r0, %r1, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", False),
-        ("shfl.sync.down.b32 %r2, %r0, 1, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", True),
-        ("setp.eq.s32 %p1, %r0, 3;\nmov.b32 %r1, 0;\n@%p1 mov.b32 %r1, 1;\nsetp.eq.s32 %p0, %r1, 0;", True),
-        ("setp.eq.s32 %p1, %r0, 3;\n@%p1 mov.b32 %r1, 1;\nmov.b32 %r1, 0;\nsetp.eq.s32 %p0, %r1, 0;", False),
-        ("shr.u32 %r1, %r0, 5;\nsetp.eq.s32 %p0, %r1, 0;", False),
-        ("shr.u32 %r1, %r0, 4;\nsetp.eq.s32 %p0, %r1, 0;", True),
-        ("and.b32 %r1, %r0, 31;\nsetp.eq.s32 %p0, %r1, 0;", True),
-        ("and.b32 %r1, %r0, 96;\nsetp.eq.s32 %p0, %r1, 0;", False),
-        ("shr.u32 %r1, %r0, 4;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", False),
-        ("and.b32 %r1, %r0, 127;\nsetp.lt.u32 %p0, %r1, 32;", False),
-        ("and.b32 %r1, %r0, 15;\nsetp.lt.u32 %p0, %r1, 8;", True),
-        ("mov.u32 %r1, %ctaid.x;\nor.b32 %r1, %r0, %r1;\nand.b32 %r1, %r1, -32;\nsetp.eq.s32 %p0, %r1, 0;", False),
-        ("mov.u32 %r1, %ctaid.x;\nor.b32 %r1, %r0, %r1;\nsetp.eq.s32 %p0, %r1, 0;", True),
-        ("elect.sync %r1|%p0, -1;", True),
-        ("mov.u32 %r1, %laneid;\nsetp.eq.s32 %p0, %r1, 0;", True),
-        ("mov.u32 %r1, %ctaid.x;\nsetp.eq.s32 %p0, %r1, 0;", False),
-        ("ld.global.b32 %r1, [%rd0];\nsetp.eq.s32 %p0, %r1, 0;", False),
-        (
-            "cvt.u64.u32 %rd1, %r0;\nadd.s64 %rd2, %rd0, %rd1;\nld.global.b32 %r1, [%rd2];\nsetp.eq.s32 %p0, %r1, 0;",
-            True,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("condition", "warns"), CONDITIONS)
 def test_an_aligned_instruction_behind_a_branch_that_divides_a_warp(condition: str, warns: bool) -> None:
     findings = [f for f in report(WARP.format(condition)) if f.startswith("PTX0601")]
     assert bool(findings) is warns
+
+
+@pytest.mark.parametrize(("condition", "warns"), CONDITIONS)
+def test_a_guard_of_an_aligned_instruction(condition: str, warns: bool) -> None:
+    body = f"mov.u32 %r0, %tid.x;\n{condition}\n@%p0 barrier.sync.aligned 1;\nst.global.b32 [%rd7], %r0;"
+    findings = [f for f in report(body) if f.startswith("PTX0601")]
+    assert findings == [f"PTX0601 {3 + condition.count(chr(10))}"] * warns
 
 
 _ONE_THREAD = "mov.u32 %r0, %tid.x;\nsetp.eq.s32 %p0, %r0, 128;\n"

@@ -65,9 +65,10 @@ def _find_named(instruction: Instruction, step: Step) -> Iterator[Register]:
         if isinstance(operand, str):
             continue
         for word in _find_words(operand):
-            symbol = step.scope.find(word) or step.scope.find(word.partition(".")[0])
+            name = word.partition(".")[0]
+            symbol = step.scope.find(name)
             if symbol is not None and symbol.space == "reg":
-                yield word if step.scope.find(word) else word.partition(".")[0], id(symbol)
+                yield name, id(symbol)
 
 
 def _find_words(node: object) -> Iterator[str]:

@@ -62,17 +62,21 @@ class Heap:
 
     def allocate(self, size: int, kind: str, device: int, limit: int, place: str = "") -> Allocation:
         """Allocate memory; DriverError if the device, of `limit` bytes, or this machine has no room for it."""
-        if not size:
-            raise DriverError(Code.ERROR_INVALID_VALUE)
         if self.used.get(device, 0) + size > limit:
             raise DriverError(Code.ERROR_OUT_OF_MEMORY)
+        data = self.reserve(size)
+        return self.register(data.ctypes.data, data, kind, device, place)
+
+    def reserve(self, size: int) -> Bytes:
+        """Return aligned memory of this process that no allocation uses yet."""
+        if not size:
+            raise DriverError(Code.ERROR_INVALID_VALUE)
         try:
             buffer = np.empty(size + ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):
             raise DriverError(Code.ERROR_OUT_OF_MEMORY) from None
         start = -buffer.ctypes.data % ALIGNMENT
-        data = buffer[start : start + size]
-        return self.register(data.ctypes.data, data, kind, device, place)
+        return buffer[start : start + size]
 
     def register(self, address: int, data: Bytes, kind: str, device: int, place: str = "") -> Allocation:
         """Make memory at its address known; DriverError if it is already."""

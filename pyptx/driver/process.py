@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyptx.diagnostics import escape_unprintable
 from pyptx.driver import host_memory
@@ -20,6 +20,9 @@ from pyptx.driver.pools import Location, Pool
 from pyptx.driver.reports import Baseline
 from pyptx.driver.settings import Settings
 from pyptx.driver.signatures import PER_THREAD, Entry
+
+if TYPE_CHECKING:
+    from pyptx.driver.captures import Capture
 
 T = TypeVar("T")
 INTERRUPTED = -1
@@ -51,6 +54,8 @@ class Thread:
     number: int
     contexts: list[Context] = field(default_factory=list[Context])
     per_thread: bool = False
+    capture_mode: int = 0
+    """Which captures forbid the calls of this thread that are potentially unsafe."""
 
 
 class Handles:
@@ -66,11 +71,14 @@ class Handles:
         value = self._objects[handle] = make(handle)
         return value
 
-    def get(self, handle: int, kind: type[T]) -> T:
-        """Return the object of a kind; DriverError for any other number."""
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def get(self, handle: int, kind: type[T], code: Code = Code.ERROR_INVALID_HANDLE) -> T:
+        """Return the object of a kind; DriverError with the code for any other number."""
         value = self._objects.get(handle)
         if not isinstance(value, kind):
-            raise DriverError(Code.ERROR_INVALID_HANDLE)
+            raise DriverError(code)
         return value
 
     def remove(self, handle: int, kind: type[T]) -> T:
@@ -103,6 +111,11 @@ class Driver:
         """The default streams by context and thread; thread 0 stands for the legacy stream."""
         self.pools: dict[tuple[Location, int], Pool] = {}
         """The memory pools that the program chose, by location and type of allocations."""
+        self.graph_pools: dict[int, Pool] = {}
+        """What graphs allocate, by device."""
+        self.captures: list[Capture] = []
+        """The captures in progress."""
+        self.capture_count = 0
         self.instructions = 0
         """The instructions of all launches so far, the clock of events."""
         self.baseline = Baseline.read(Path(settings.baseline)) if settings.baseline else None

@@ -410,3 +410,30 @@ def test_a_c_program_without_any_python_library_says_so(
     reason = "this program has no Python, and PYPTX_DRIVER_LIBPYTHON names none"
     assert process.returncode == 3
     assert process.stderr == f"pyptx: the simulated CUDA driver cannot start: {reason}\n"
+
+
+UNWINDING = r"""
+extern void *PyExc_ValueError;
+void PyErr_SetString(void *, const char *), PyErr_Clear(void);
+int cuDriverGetVersion(int *), PyErr_ExceptionMatches(void *);
+
+int call_while_unwinding(int *version) {
+    PyErr_SetString(PyExc_ValueError, "pending");
+    int code = cuDriverGetVersion(version);
+    int is_pending = PyErr_ExceptionMatches(PyExc_ValueError);
+    PyErr_Clear();
+    return is_pending ? code : -1;
+}
+"""
+
+
+def test_a_call_while_an_exception_is_pending_succeeds_and_keeps_it(
+    run_program: Run, library: Path, tmp_path: Path
+) -> None:
+    source, extension = tmp_path / "unwinding.c", tmp_path / "unwinding.so"
+    source.write_text(UNWINDING, "ascii")
+    subprocess.run([*find_compiler(), "-shared", "-fPIC", "-o", extension, source, library], check=True)
+    program = "from calls import *\nimport ctypes\nstart()\nversion = ctypes.c_int()\n"
+    program += "print(ctypes.PyDLL('./unwinding.so').call_while_unwinding(ctypes.byref(version)), version.value)\n"
+    process = run_program(program)
+    assert (process.stdout, process.stderr) == ("0 13050\n", "")

@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 from pyptx.driver.calls import (
+    captures,
     contexts,
     copies,
     devices,
     errors,
     events,
     functions,
+    graph_nodes,
+    graphs,
     launches,
     memory,
     modules,
     pools,
     streams,
+    user_objects,
 )
 from pyptx.driver.signatures import ENTRIES
 
 __all__ = ["ENTRIES", "SUBJECTS"]
-SUBJECTS = (errors, devices, contexts, memory, pools, copies, streams, events, modules, functions, launches)
+SUBJECTS = (
+    errors,
+    devices,
+    contexts,
+    memory,
+    pools,
+    copies,
+    streams,
+    events,
+    modules,
+    functions,
+    launches,
+    captures,
+    graphs,
+    graph_nodes,
+    user_objects,
+)
 """The modules whose functions answer calls."""

@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
-from pyptx.driver.heap import Bytes
+from pyptx.driver.operations import ANY_MEMORY, ARRAY, DEVICE_MEMORY, HOST_MEMORY, Copy, Fill, Operation, Side
 from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
-from pyptx.driver.streams import find_stream, submit, synchronize
+from pyptx.driver.streams import find_stream, run_and_wait, submit
+
+_DIRECTIONS = {"d": DEVICE_MEMORY, "a": ANY_MEMORY}
 
 
-def _view(driver: Driver, address: int, size: int, *, is_device: bool) -> Bytes:
-    """Return memory: of the device, or any of the host."""
-    view = driver.heap.view(address, size)
-    if view is not None:
-        return view
-    if is_device or not address:
-        raise DriverError(Code.ERROR_INVALID_VALUE)
-    return host_memory.view(address, size)
+def _run(driver: Driver, thread: Thread, stream: int | None, operation: Operation) -> None:
+    """Run an operation in a stream; without one, in the default stream, and wait for it."""
+    queue = find_stream(driver, thread, stream or 0)
+    if stream is None:
+        run_and_wait(driver, queue, operation)
+    else:
+        submit(driver, queue, operation)
 
 
 def _copy(
     driver: Driver, thread: Thread, target: int, source: int, size: int, stream: int | None, directions: str
 ) -> None:
     """Copy bytes; `directions` names the memory of target and source: `d` of the device, `a` any."""
-    queue = find_stream(driver, thread, stream or 0)
-    if not size:
-        return
-    to, come = (
-        _view(driver, address, size, is_device=direction == "d")
-        for address, direction in zip((target, source), directions, strict=True)
-    )
-    _run(driver, queue, stream, lambda: np.copyto(to, come))
-
-
-def _run(driver: Driver, queue: object, stream: int | None, work: Callable[[], object]) -> None:
-    """Run work in a stream; without one, wait for it."""
-    submit(driver, queue, work)  # pyright: ignore[reportArgumentType]
-    if stream is None:
-        synchronize(driver)
+    to, come = (_DIRECTIONS[direction] for direction in directions)
+    _run(driver, thread, stream, Copy(Side(to, target), Side(come, source), size))
 
 
 @entry("cuMemcpyHtoD_v2", "pointer pointer size")
@@ -102,44 +86,73 @@ def copy_to_peer_in_order(
     _copy(driver, thread, target, source, size, stream, "dd")
 
 
-_MEMORY_TYPES = {1: "host", 2: "device", 4: "device"}
+COPY_3D = struct.Struct("<4QI4x6Q 4QI4x6Q 3Q")
+"""A `CUDA_MEMCPY3D`."""
 _COPY_2D = struct.Struct("<QQI4xQQQQ QQI4xQQQQ QQ")
+_SIDE_SIZE = 11
 
 
 @entry("cuMemcpy2D_v2 cuMemcpy2DUnaligned_v2", "pointer")
 def copy_rows(driver: Driver, thread: Thread, description: int) -> None:
-    _copy_rows(driver, thread, description, None)
+    _run(driver, thread, None, _read_rows(driver, thread, description))
 
 
 @entry("cuMemcpy2DAsync_v2", "pointer pointer")
 def copy_rows_in_order(driver: Driver, thread: Thread, description: int, stream: int) -> None:
-    _copy_rows(driver, thread, description, stream)
+    _run(driver, thread, stream, _read_rows(driver, thread, description))
 
 
-def _copy_rows(driver: Driver, thread: Thread, description: int, stream: int | None) -> None:
-    """Copy the rows of a `CUDA_MEMCPY2D` between linear memory."""
-    queue = find_stream(driver, thread, stream or 0)
-    if not description:
-        raise DriverError(Code.ERROR_INVALID_VALUE)
+@entry("cuMemcpy3D_v2", "pointer")
+def copy_box(driver: Driver, thread: Thread, description: int) -> None:
+    driver.get_context(thread)
+    _run(driver, thread, None, read_box(description))
+
+
+@entry("cuMemcpy3DAsync_v2", "pointer pointer")
+def copy_box_in_order(driver: Driver, thread: Thread, description: int, stream: int) -> None:
+    driver.get_context(thread)
+    _run(driver, thread, stream, read_box(description))
+
+
+def _read_rows(driver: Driver, thread: Thread, description: int) -> Copy:
+    """Return the copy that a `CUDA_MEMCPY2D` describes."""
+    driver.get_context(thread)
     values = _COPY_2D.unpack(host_memory.read(description, _COPY_2D.size))
-    source, target, (width, height) = values[:7], values[7:14], values[14:]
-    if not width or not height:
-        return
-    come, to = (_view_rows(driver, side, width, height) for side in (source, target))
-    _run(driver, queue, stream, lambda: np.copyto(to, come))
+    source, target = (
+        _make_side(x, y, 0, memory, host, device, pitch or values[-2], 0)
+        for x, y, memory, host, device, _, pitch in (values[:7], values[7:14])
+    )
+    return Copy(target, source, *values[14:])
 
 
-def _view_rows(driver: Driver, side: tuple[int, ...], width: int, height: int) -> NDArray[np.uint8]:
-    x, y, kind, host, device, array, pitch = side
-    if kind not in _MEMORY_TYPES or array:
-        raise DriverError(Code.ERROR_NOT_SUPPORTED, "2D copies of CUDA arrays are not simulated")
-    pitch = pitch or width
-    if width > pitch:
+def read_box(description: int) -> Copy:
+    """Return the copy that a `CUDA_MEMCPY3D` describes."""
+    values = COPY_3D.unpack(host_memory.read(description, COPY_3D.size))
+    source, target = (
+        _make_side(x, y, z, memory, host, device, pitch or values[-3], rows or values[-2])
+        for x, y, z, _, memory, host, device, _, _, pitch, rows in (values[:_SIDE_SIZE], values[_SIDE_SIZE:-3])
+    )
+    return Copy(target, source, *values[-3:])
+
+
+def _make_side(x: int, y: int, z: int, memory: int, host: int, device: int, pitch: int, rows: int) -> Side:
+    """Return one side of a copy between linear memory."""
+    if memory == ARRAY:
+        raise DriverError(Code.ERROR_NOT_SUPPORTED, "copies of CUDA arrays are not simulated")
+    if memory not in (HOST_MEMORY, DEVICE_MEMORY, ANY_MEMORY):
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    is_device = _MEMORY_TYPES[kind] == "device"
-    begin = (device if is_device else host) + y * pitch + x
-    view = _view(driver, begin, (height - 1) * pitch + width, is_device=is_device and kind == 2)
-    return np.lib.stride_tricks.as_strided(view, (height, width), (pitch, 1))
+    address = host if memory == HOST_MEMORY else device
+    return Side(memory, address + (z * rows + y) * pitch + x, pitch, rows)
+
+
+def pack_box(copy: Copy) -> bytes:
+    """Return the `CUDA_MEMCPY3D` of a copy."""
+    source, target = (
+        (0, 0, 0, 0, side.memory, is_host and side.address, not is_host and side.address, 0, 0, side.pitch, side.rows)
+        for side in (copy.source, copy.target)
+        for is_host in (side.memory == HOST_MEMORY,)
+    )
+    return COPY_3D.pack(*source, *target, copy.width, copy.height, copy.depth)
 
 
 def _set(
@@ -147,16 +160,8 @@ def _set(
     stream: int | None,
 ) -> None:  # fmt: skip
     """Fill rows of elements."""
-    queue = find_stream(driver, thread, stream or 0)
-    row = width * len(value)
-    if address % len(value) or (height > 1 and pitch < row):
-        raise DriverError(Code.ERROR_INVALID_VALUE)
-    if not row or not height:
-        return
-    view = _view(driver, address, (height - 1) * pitch + row, is_device=True)
-    rows = np.lib.stride_tricks.as_strided(view, (height, row), (pitch, 1))
-    pattern = np.tile(np.frombuffer(value, np.uint8), width)
-    _run(driver, queue, stream, lambda: np.copyto(rows, pattern))
+    number, size = int.from_bytes(value, "little"), len(value)
+    _run(driver, thread, stream, Fill(address, pitch, number, size, width, height))
 
 
 @entry("cuMemsetD8_v2", "pointer byte size")
@@ -215,3 +220,17 @@ def set_rows_of_words_in_order(
     driver: Driver, thread: Thread, address: int, pitch: int, value: int, width: int, height: int, stream: int
 ) -> None:
     _set(driver, thread, address, pitch, value.to_bytes(4, "little"), width, height, stream)
+
+
+@entry("cuMemsetD2D16_v2", "pointer size ushort size size")
+def set_rows_of_halves(
+    driver: Driver, thread: Thread, address: int, pitch: int, value: int, width: int, height: int
+) -> None:
+    _set(driver, thread, address, pitch, value.to_bytes(2, "little"), width, height, None)
+
+
+@entry("cuMemsetD2D16Async", "pointer size ushort size size pointer")
+def set_rows_of_halves_in_order(
+    driver: Driver, thread: Thread, address: int, pitch: int, value: int, width: int, height: int, stream: int
+) -> None:
+    _set(driver, thread, address, pitch, value.to_bytes(2, "little"), width, height, stream)

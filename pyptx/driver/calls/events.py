@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import struct
 
+from pyptx.driver.captures import forbid_unsafe, forbid_waiting_for_event, record
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import write, write_pointer
+from pyptx.driver.operations import Event, RecordEvent
 from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
-from pyptx.driver.streams import Event, find_stream, measure_milliseconds, record, submit, synchronize
+from pyptx.driver.streams import find_stream, measure_milliseconds, submit, synchronize
 
 _DISABLE_TIMING = 2
+_EXTERNAL = 1
+"""In a capture, the record is a node of the graph."""
 
 
 @entry("cuEventCreate", "result uint")
@@ -29,20 +33,25 @@ def destroy_event(driver: Driver, thread: Thread, handle: int) -> None:
 
 @entry("cuEventRecord", "pointer pointer")
 def record_event(driver: Driver, thread: Thread, handle: int, stream: int) -> None:
-    queue = find_stream(driver, thread, stream)
-    event = driver.handles.get(handle, Event)
-    submit(driver, queue, lambda: record(driver, event))
+    record_with_flags(driver, thread, handle, stream, 0)
 
 
 @entry("cuEventRecordWithFlags", "pointer pointer uint")
 def record_with_flags(driver: Driver, thread: Thread, handle: int, stream: int, flags: int) -> None:
-    record_event(driver, thread, handle, stream)
+    queue, event = find_stream(driver, thread, stream), driver.handles.get(handle, Event)
+    if flags & ~_EXTERNAL:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    if queue.capture is not None and not flags:
+        record(queue, queue.capture, event)
+    else:
+        submit(driver, queue, RecordEvent(event))
 
 
 @entry("cuEventSynchronize cuEventQuery", "pointer")
 def wait_for_event(driver: Driver, thread: Thread, handle: int) -> None:
     driver.get_context(thread)
-    driver.handles.get(handle, Event)
+    forbid_waiting_for_event(driver.handles.get(handle, Event))
+    forbid_unsafe(driver, thread)
     synchronize(driver)
 
 
@@ -50,6 +59,8 @@ def wait_for_event(driver: Driver, thread: Thread, handle: int) -> None:
 def get_elapsed(driver: Driver, thread: Thread, result: int, start: int, end: int) -> None:
     driver.get_context(thread)
     events = driver.handles.get(start, Event), driver.handles.get(end, Event)
+    for event in events:
+        forbid_waiting_for_event(event)
     if any(event.flags & _DISABLE_TIMING for event in events):
         raise DriverError(Code.ERROR_INVALID_HANDLE)
     write(result, struct.pack("<f", measure_milliseconds(driver, *events)))

@@ -8,9 +8,10 @@ from math import prod
 
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import read, read_pointers
-from pyptx.driver.launching import Dim3, Request, launch
+from pyptx.driver.launching import Dim3, Request
 from pyptx.driver.modules import NON_PORTABLE_CLUSTER, Kernel
-from pyptx.driver.process import Driver, Thread, find_caller
+from pyptx.driver.operations import Launch
+from pyptx.driver.process import Context, Driver, Thread, find_caller
 from pyptx.driver.signatures import entry
 from pyptx.driver.streams import find_stream, submit
 from pyptx.isa.limits import sm_limits
@@ -39,6 +40,11 @@ class Config:
         """The CTAs of a cluster."""
         return struct.unpack_from("<3I", self.attributes[_CLUSTER]) if _CLUSTER in self.attributes else (1, 1, 1)
 
+    @property
+    def cooperative(self) -> bool:
+        """Whether all CTAs run at the same time."""
+        return bool(self.attributes.get(_COOPERATIVE, b"\0")[0])
+
 
 def read_config(address: int) -> Config:
     """Return a `CUlaunchConfig`."""
@@ -55,12 +61,12 @@ def limit_cluster(kernel: Kernel) -> int:
 def _launch(driver: Driver, thread: Thread, handle: int, config: Config, parameters: int, extra: int) -> None:
     queue, context = find_stream(driver, thread, config.stream), driver.get_context(thread)
     kernel = driver.handles.get(handle, Kernel)
-    request = make_request(driver, context.device, kernel, config, _read_parameters(kernel, parameters, extra))
-    submit(driver, queue, lambda: launch(driver, context, request))
+    submit(driver, queue, make_launch(driver, context, kernel, config, read_parameters(kernel, parameters, extra)))
 
 
-def make_request(driver: Driver, device: int, kernel: Kernel, config: Config, parameters: bytes) -> Request:
-    """Return a launch on a device. DriverError for one that the device refuses."""
+def make_launch(driver: Driver, context: Context, kernel: Kernel, config: Config, parameters: bytes) -> Launch:
+    """Return a launch in a context. DriverError for one that its device refuses."""
+    device = context.device
     grid, block, shared, cluster = config.grid, config.block, config.shared, config.cluster
     limits = sm_limits(driver.devices[device].target)
     if not all((*grid, *block)) or max(grid[1:]) > 65535 or block[2] > 64 or prod(block) > limits.threads_per_cta:
@@ -73,11 +79,11 @@ def make_request(driver: Driver, device: int, kernel: Kernel, config: Config, pa
         raise DriverError(Code.ERROR_INVALID_VALUE, text)
     if not all(cluster) or prod(cluster) > limit_cluster(kernel):
         raise DriverError(Code.ERROR_INVALID_CLUSTER_SIZE)
-    cooperative = bool(config.attributes.get(_COOPERATIVE, b"\0")[0])
-    return Request(kernel, grid, block, shared, parameters, cluster, cooperative, find_caller())
+    request = Request(kernel, grid, block, shared, parameters, cluster, config.cooperative, find_caller())
+    return Launch(context, request, config.attributes)
 
 
-def _read_parameters(kernel: Kernel, parameters: int, extra: int) -> bytes:
+def read_parameters(kernel: Kernel, parameters: int, extra: int) -> bytes:
     """Return the bytes of the parameters, from pointers to each, or from a buffer."""
     if parameters:
         data = bytearray(kernel.size)

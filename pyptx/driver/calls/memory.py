@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pyptx.driver.captures import forbid_unsafe
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.heap import ALIGNMENT, Allocation
 from pyptx.driver.host_memory import read_ints, read_pointers, view, write, write_int, write_pointer
+from pyptx.driver.operations import free_memory
 from pyptx.driver.process import Driver, Thread, find_caller
 from pyptx.driver.signatures import entry
 from pyptx.driver.streams import synchronize
@@ -17,6 +19,7 @@ _POOL = 17
 def allocate(driver: Driver, thread: Thread, size: int, kind: str) -> Allocation:
     """Allocate memory for the current device."""
     device = driver.get_context(thread).device
+    forbid_unsafe(driver, thread)
     limit = driver.devices[device].memory
     return driver.heap.allocate(size, kind, device, limit, find_caller())
 
@@ -42,11 +45,9 @@ def free_device(driver: Driver, thread: Thread, address: int) -> None:
     driver.get_context(thread)
     if not address:
         return
+    forbid_unsafe(driver, thread)
     synchronize(driver)
-    allocation = driver.heap.allocations.get(address)
-    if allocation is None or not allocation.is_freed_as_device_memory:
-        raise DriverError(Code.ERROR_INVALID_VALUE)
-    driver.heap.free(address, (allocation.kind,))
+    free_memory(driver, address)
 
 
 @entry("cuMemAllocManaged", "result size uint")
@@ -69,6 +70,7 @@ def allocate_host_with_flags(driver: Driver, thread: Thread, result: int, size: 
 @entry("cuMemFreeHost", "pointer")
 def free_host(driver: Driver, thread: Thread, address: int) -> None:
     driver.get_context(thread)
+    forbid_unsafe(driver, thread)
     synchronize(driver)
     driver.heap.free(address, ("host",))
 

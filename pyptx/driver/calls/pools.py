@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 
+from pyptx.driver.captures import forbid_legacy
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import read, read_ints, read_pointers, write_int, write_pointer
+from pyptx.driver.operations import Allocate, Free
 from pyptx.driver.pools import DEVICE, HOST, HOST_NUMA, MANAGED, NO_LOCATION, PINNED, Location, Pool
 from pyptx.driver.process import Driver, Thread, find_caller
 from pyptx.driver.signatures import entry
-from pyptx.driver.streams import find_stream, submit
+from pyptx.driver.streams import Stream, find_stream, submit
 
 _PROPERTIES = struct.Struct("<IIiiQQH54x")
 _ACCESS = struct.Struct("<iiI")
@@ -53,10 +55,7 @@ def _choose(driver: Driver, location: Location, kind: int, pool: Pool) -> None:
 
 def _get(driver: Driver, handle: int) -> Pool:
     driver.require_initialized()
-    try:
-        return driver.handles.get(handle, Pool)
-    except DriverError:
-        raise DriverError(Code.ERROR_INVALID_VALUE) from None
+    return driver.handles.get(handle, Pool, Code.ERROR_INVALID_VALUE)
 
 
 def _read_location(driver: Driver, address: int) -> Location:
@@ -197,36 +196,71 @@ def import_pointer(driver: Driver, thread: Thread, result: int, handle: int, dat
     raise DriverError(Code.ERROR_NOT_SUPPORTED, _NO_SHARING)
 
 
-def _allocate(driver: Driver, thread: Thread, pool: Pool, size: int) -> int:
-    """Allocate memory of a pool and return its address."""
-    device = pool.location[1] if pool.location[0] == DEVICE else driver.get_context(thread).device
+def _allocate(driver: Driver, thread: Thread, pool: Pool, size: int, stream: Stream) -> int:
+    """Allocate memory of a pool and return its address; in a capture, memory that the graph allocates."""
+    device = pool.location[1] if pool.location[0] == DEVICE else stream.device
+    if stream.capture is not None:
+        allocation = make_allocation(driver, device, size)
+        submit(driver, stream, allocation)
+        return allocation.address
+    forbid_legacy(driver, stream)
     pool.take(size)
     try:
-        limit = driver.devices[device].memory
-        allocation = driver.heap.allocate(size, pool.kind, device, limit, find_caller())
+        memory = driver.heap.allocate(size, pool.kind, device, driver.devices[device].memory, find_caller())
     except DriverError:
         pool.give(size)
         raise
-    allocation.pool = pool
-    return allocation.address
+    memory.pool = pool
+    return memory.address
+
+
+def make_allocation(driver: Driver, device: int, size: int) -> Allocate:
+    """Return the allocation of memory by a graph."""
+    return Allocate(find_graph_pool(driver, device), driver.heap.reserve(size), device, find_caller())
+
+
+def find_graph_pool(driver: Driver, device: int) -> Pool:
+    """Return the pool that counts the memory of graphs on a device."""
+    driver.get_device(device)
+    return driver.graph_pools.setdefault(device, Pool(0, (DEVICE, device)))
+
+
+@entry("cuDeviceGetGraphMemAttribute", "int int result")
+def get_graph_memory(driver: Driver, thread: Thread, ordinal: int, attribute: int, result: int) -> None:
+    pool = find_graph_pool(driver, ordinal)
+    meters = pool.used.current, pool.used.high, pool.reserved.current, pool.reserved.high
+    if not 0 <= attribute < len(meters):
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    write_pointer(result, meters[attribute])
+
+
+@entry("cuDeviceSetGraphMemAttribute", "int int pointer")
+def reset_graph_memory(driver: Driver, thread: Thread, ordinal: int, attribute: int, address: int) -> None:
+    pool = find_graph_pool(driver, ordinal)
+    meters = {1: pool.used, 3: pool.reserved}
+    if attribute not in meters or read_pointers(address, 1)[0]:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    meters[attribute].high = meters[attribute].current
+
+
+@entry("cuDeviceGraphMemTrim", "int")
+def trim_graph_memory(driver: Driver, thread: Thread, ordinal: int) -> None:
+    find_graph_pool(driver, ordinal).trim(0)
 
 
 @entry("cuMemAllocAsync", "result size pointer")
 def allocate_in_order(driver: Driver, thread: Thread, result: int, size: int, stream: int) -> None:
-    device = find_stream(driver, thread, stream).device
-    write_pointer(result, _allocate(driver, thread, _find_current(driver, (DEVICE, device), PINNED), size))
+    queue = find_stream(driver, thread, stream)
+    pool = _find_current(driver, (DEVICE, queue.device), PINNED)
+    write_pointer(result, _allocate(driver, thread, pool, size, queue))
 
 
 @entry("cuMemAllocFromPoolAsync", "result size pointer pointer")
 def allocate_from_pool(driver: Driver, thread: Thread, result: int, size: int, handle: int, stream: int) -> None:
-    find_stream(driver, thread, stream)
-    write_pointer(result, _allocate(driver, thread, _get(driver, handle), size))
+    queue = find_stream(driver, thread, stream)
+    write_pointer(result, _allocate(driver, thread, _get(driver, handle), size, queue))
 
 
 @entry("cuMemFreeAsync", "pointer pointer")
 def free_in_order(driver: Driver, thread: Thread, address: int, stream: int) -> None:
-    queue = find_stream(driver, thread, stream)
-    allocation = driver.heap.allocations.get(address)
-    if allocation is None or not allocation.is_freed_as_device_memory:
-        raise DriverError(Code.ERROR_INVALID_VALUE)
-    submit(driver, queue, lambda: driver.heap.free(address, (allocation.kind,)))
+    submit(driver, find_stream(driver, thread, stream), Free(address))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
-
+from pyptx.driver.captures import forbid_waiting, forbid_waiting_for_all, join, leave
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import write_int, write_pointer
+from pyptx.driver.operations import Callback, Event, HostCall, WaitEvent
 from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
-from pyptx.driver.streams import Event, Stream, find_stream, submit, synchronize
+from pyptx.driver.streams import Stream, find_stream, submit, synchronize
 
-_HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+_EXTERNAL = 1
+"""In a capture, the wait is a node of the graph."""
 _GREATEST_PRIORITY = -5
 
 
@@ -32,37 +32,46 @@ def create_with_priority(driver: Driver, thread: Thread, result: int, flags: int
 @entry("cuStreamDestroy_v2 cuStreamDestroy", "pointer")
 def destroy_stream(driver: Driver, thread: Thread, handle: int) -> None:
     driver.get_context(thread)
-    driver.handles.remove(handle, Stream)
+    leave(driver, driver.handles.remove(handle, Stream))
 
 
 @entry("cuStreamSynchronize", "pointer")
 def wait_for_stream(driver: Driver, thread: Thread, handle: int) -> None:
-    find_stream(driver, thread, handle)
+    forbid_waiting(driver, find_stream(driver, thread, handle))
     synchronize(driver)
 
 
 @entry("cuStreamQuery", "pointer")
 def query_stream(driver: Driver, thread: Thread, handle: int) -> None:
-    find_stream(driver, thread, handle)
+    forbid_waiting(driver, find_stream(driver, thread, handle))
     synchronize(driver)
 
 
 @entry("cuCtxSynchronize")
 def wait_for_context(driver: Driver, thread: Thread) -> None:
     driver.get_context(thread)
+    forbid_waiting_for_all(driver)
     synchronize(driver)
 
 
 @entry("cuCtxSynchronize_v2", "pointer")
 def wait_for_named_context(driver: Driver, thread: Thread, handle: int) -> None:
     driver.get_context(thread)
+    forbid_waiting_for_all(driver)
     synchronize(driver)
 
 
 @entry("cuStreamWaitEvent", "pointer pointer uint")
 def wait_for_event(driver: Driver, thread: Thread, handle: int, event: int, flags: int) -> None:
-    find_stream(driver, thread, handle)
-    driver.handles.get(event, Event)
+    stream, target = find_stream(driver, thread, handle), driver.handles.get(event, Event)
+    if flags & ~_EXTERNAL:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    if stream.capture is not None and flags:
+        submit(driver, stream, WaitEvent(target))
+    elif stream.capture is not None or target.capture is not None:
+        join(stream, target)
+    else:
+        submit(driver, stream, WaitEvent(target))
 
 
 @entry("cuStreamGetPriority", "pointer result")
@@ -97,33 +106,12 @@ def get_contexts(driver: Driver, thread: Thread, handle: int, result: int, green
     write_pointer(green, 0)
 
 
-@entry("cuStreamIsCapturing", "pointer result")
-def is_capturing(driver: Driver, thread: Thread, handle: int, result: int) -> None:
-    find_stream(driver, thread, handle)
-    write_int(result, 0)
-
-
-@entry("cuStreamGetCaptureInfo_v2", "pointer pointer pointer pointer pointer pointer")
-def get_capture(
-    driver: Driver, thread: Thread, handle: int, status: int, identity: int, graph: int, nodes: int, count: int
-) -> None:
-    is_capturing(driver, thread, handle, status)
-
-
-@entry("cuStreamGetCaptureInfo_v3", "pointer pointer pointer pointer pointer pointer pointer")
-def get_capture_with_edges(
-    driver: Driver, thread: Thread, handle: int, status: int, identity: int, graph: int, nodes: int, edges: int,
-    count: int,
-) -> None:  # fmt: skip
-    is_capturing(driver, thread, handle, status)
-
-
 @entry("cuLaunchHostFunc", "pointer pointer pointer")
 def call_host(driver: Driver, thread: Thread, handle: int, function: int, data: int) -> None:
     stream = find_stream(driver, thread, handle)
     if not function:
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    submit(driver, stream, lambda: _HOST_FUNCTION(function)(data))
+    submit(driver, stream, HostCall(function, data))
 
 
 @entry("cuLaunchHostFunc_v2", "pointer pointer pointer uint")
@@ -136,4 +124,4 @@ def add_callback(driver: Driver, thread: Thread, handle: int, function: int, dat
     stream = find_stream(driver, thread, handle)
     if not function or flags:
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    submit(driver, stream, lambda: _CALLBACK(function)(stream.handle, 0, data))
+    submit(driver, stream, Callback(function, stream.handle, data))

@@ -16,6 +16,10 @@ typedef void (*Answer)(int entry, const uint64_t *arguments, uint64_t thread, in
 static Answer answer;
 static void (*interrupt)(void);
 static int (*is_initialized)(void);
+static int (*ensure)(void);
+static void (*release)(int);
+static void (*fetch_exception)(void **, void **, void **);
+static void (*restore_exception)(void *, void *, void *);
 static int is_forked, has_failed;
 static pthread_mutex_t connecting = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_thread;
@@ -82,6 +86,10 @@ static void refuse_calls(void) {
 void pyptx_driver_connect(Answer function) {
     *(void **)&interrupt = dlsym(RTLD_DEFAULT, "PyErr_SetInterrupt");
     *(void **)&is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    *(void **)&ensure = dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+    *(void **)&release = dlsym(RTLD_DEFAULT, "PyGILState_Release");
+    *(void **)&fetch_exception = dlsym(RTLD_DEFAULT, "PyErr_Fetch");
+    *(void **)&restore_exception = dlsym(RTLD_DEFAULT, "PyErr_Restore");
     if (!answer)
         pthread_atfork(NULL, NULL, refuse_calls);
     answer = function;
@@ -94,6 +102,20 @@ static int has_ended(void) {
 
 int pyptx_driver_give_back(int entry, const uint64_t *arguments) {
     return has_ended() ? SUCCESS : pyptx_driver_call(entry, arguments);
+}
+
+/* Calls that a program makes while a Python exception unwinds its stack must not see the exception. */
+static void answer_apart(int entry, const uint64_t *arguments, int *result) {
+    if (!ensure || !release || !fetch_exception || !restore_exception) {
+        answer(entry, arguments, thread_number, result);
+        return;
+    }
+    int state = ensure();
+    void *type, *value, *traceback;
+    fetch_exception(&type, &value, &traceback);
+    answer(entry, arguments, thread_number, result);
+    restore_exception(type, value, traceback);
+    release(state);
 }
 
 int pyptx_driver_call(int entry, const uint64_t *arguments) {
@@ -116,7 +138,7 @@ int pyptx_driver_call(int entry, const uint64_t *arguments) {
         thread_number = __atomic_add_fetch(&last_thread, 1, __ATOMIC_RELAXED);
     /* Python does not set the result if it raises an exception, which it prints. */
     int result = UNKNOWN;
-    answer(entry, arguments, thread_number, &result);
+    answer_apart(entry, arguments, &result);
     if (result != INTERRUPTED)
         return result;
     /* Only now, or the interrupt would end the function that answers, and not the program. */

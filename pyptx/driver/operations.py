@@ -1,0 +1,250 @@
+"""What streams and graphs do: operations that describe themselves, and run when it is their turn."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx.driver import host_memory
+from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.heap import Bytes
+from pyptx.driver.launching import Request, launch
+from pyptx.driver.pools import Pool
+from pyptx.driver.process import Context, Driver
+
+if TYPE_CHECKING:
+    from pyptx.driver.captures import Capture
+    from pyptx.driver.graphs import Node
+
+HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+HOST_MEMORY, DEVICE_MEMORY, ARRAY, ANY_MEMORY = 1, 2, 3, 4
+"""Where the bytes of a copy are, by their number in the enum `CUmemorytype`."""
+
+
+@dataclass(eq=False)
+class Event:
+    """An event: the clock when it was recorded, or the nodes after which it was recorded in a capture."""
+
+    handle: int
+    device: int
+    flags: int
+    time: int | None = None
+    capture: Capture | None = None
+    nodes: list[Node] = field(default_factory=list["Node"])
+
+
+class Operation:
+    """Work of a stream or a node of a graph. `kind` is its number in the enum `CUgraphNodeType`."""
+
+    kind: ClassVar[int]
+
+    def run(self, driver: Driver) -> None:
+        """Do the work. DriverError if it fails."""
+
+    def describe(self) -> str:
+        """Return what the work is, for people."""
+        return type(self).__name__.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch(Operation):
+    """The launch of a kernel, with the attributes that the program gave it."""
+
+    kind: ClassVar[int] = 0
+    context: Context
+    request: Request
+    attributes: dict[int, bytes]
+
+    def run(self, driver: Driver) -> None:
+        launch(driver, self.context, self.request)
+
+    def describe(self) -> str:
+        return f"launch of {self.request}"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a copy: its memory, and the bytes between rows and rows between slices, 0 if there are no gaps."""
+
+    memory: int
+    address: int
+    pitch: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Copy(Operation):
+    """A copy of a box of bytes."""
+
+    kind: ClassVar[int] = 1
+    target: Side
+    source: Side
+    width: int
+    height: int = 1
+    depth: int = 1
+
+    def run(self, driver: Driver) -> None:
+        if self.width and self.height and self.depth:
+            target, source = (self._view(driver, side) for side in (self.target, self.source))
+            np.copyto(target, source)
+
+    def _view(self, driver: Driver, side: Side) -> NDArray[np.uint8]:
+        pitch = side.pitch or self.width
+        slice_size = pitch * (side.rows or self.height)
+        if pitch < self.width or slice_size < pitch * self.height:
+            raise DriverError(Code.ERROR_INVALID_VALUE)
+        size = (self.depth - 1) * slice_size + (self.height - 1) * pitch + self.width
+        view = view_memory(driver, side.address, size, is_device=side.memory == DEVICE_MEMORY)
+        shape = self.depth, self.height, self.width
+        return np.lib.stride_tricks.as_strided(view, shape, (slice_size, pitch, 1))
+
+    def describe(self) -> str:
+        shape = " × ".join(str(size) for size in (self.depth, self.height, self.width) if size != 1) or "1"
+        return f"copy of {shape} bytes from {self.source.address:#x} to {self.target.address:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fill(Operation):
+    """A memset of rows of elements."""
+
+    kind: ClassVar[int] = 2
+    address: int
+    pitch: int
+    value: int
+    element: int
+    width: int
+    height: int
+
+    def run(self, driver: Driver) -> None:
+        row = self.width * self.element
+        if self.address % self.element or (self.height > 1 and self.pitch < row):
+            raise DriverError(Code.ERROR_INVALID_VALUE)
+        if not row or not self.height:
+            return
+        view = view_memory(driver, self.address, (self.height - 1) * self.pitch + row, is_device=True)
+        rows = np.lib.stride_tricks.as_strided(view, (self.height, row), (self.pitch, 1))
+        data = self.value.to_bytes(4, "little")[: self.element]
+        np.copyto(rows, np.tile(np.frombuffer(data, np.uint8), self.width))
+
+    def describe(self) -> str:
+        return f"memset of {self.height} × {self.width} × {self.element} bytes at {self.address:#x} to {self.value:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class HostCall(Operation):
+    """A call of a function of the program."""
+
+    kind: ClassVar[int] = 3
+    function: int
+    data: int
+
+    def run(self, driver: Driver) -> None:
+        HOST_FUNCTION(self.function)(self.data)
+
+    def describe(self) -> str:
+        return f"call of the host function at {self.function:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Callback(Operation):
+    """A call of a function that takes a stream and its status; graphs have none."""
+
+    kind: ClassVar[int] = -1
+    function: int
+    stream: int
+    data: int
+
+    def run(self, driver: Driver) -> None:
+        CALLBACK(self.function)(self.stream, 0, self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Empty(Operation):
+    """No work: a node that joins others."""
+
+    kind: ClassVar[int] = 5
+
+
+@dataclass(frozen=True, slots=True)
+class WaitEvent(Operation):
+    """A wait for an event; everything before it has run."""
+
+    kind: ClassVar[int] = 6
+    event: Event
+
+    def describe(self) -> str:
+        return f"wait for event {self.event.handle:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvent(Operation):
+    """The record of an event at the current time."""
+
+    kind: ClassVar[int] = 7
+    event: Event
+
+    def run(self, driver: Driver) -> None:
+        self.event.capture, self.event.time = None, driver.instructions
+
+    def describe(self) -> str:
+        return f"record of event {self.event.handle:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate(Operation):
+    """An allocation in a graph: each launch makes the same memory accessible."""
+
+    kind: ClassVar[int] = 10
+    pool: Pool
+    data: Bytes
+    device: int
+    place: str
+
+    @property
+    def address(self) -> int:
+        """The address of the memory."""
+        return self.data.ctypes.data
+
+    def run(self, driver: Driver) -> None:
+        self.pool.take(len(self.data))
+        driver.heap.register(self.address, self.data, self.pool.kind, self.device, self.place).pool = self.pool
+
+    def describe(self) -> str:
+        return f"allocation of {len(self.data)} bytes at {self.address:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Free(Operation):
+    """The end of an allocation in stream order."""
+
+    kind: ClassVar[int] = 11
+    address: int
+
+    def run(self, driver: Driver) -> None:
+        free_memory(driver, self.address)
+
+    def describe(self) -> str:
+        return f"free of {self.address:#x}"
+
+
+def free_memory(driver: Driver, address: int) -> None:
+    """Free memory of a device or a pool."""
+    allocation = driver.heap.allocations.get(address)
+    if allocation is None or not allocation.is_freed_as_device_memory:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    driver.heap.free(address, (allocation.kind,))
+
+
+def view_memory(driver: Driver, address: int, size: int, *, is_device: bool) -> Bytes:
+    """Return memory: of the device, or any of the host."""
+    view = driver.heap.view(address, size)
+    if view is not None:
+        return view
+    if is_device or not address:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    return host_memory.view(address, size)

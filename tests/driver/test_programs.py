@@ -289,6 +289,25 @@ print(pitch.value, target.raw.replace(bytes(1), b" ").decode())
     assert run_program(program).stdout == "512 .fg.. .jk.. .....   \n"
 
 
+def test_boxes_are_copied(run_program: Run) -> None:
+    program = """\
+from calls import *
+import ctypes, struct
+start()
+block = ask("cuMemAlloc_v2", 24)
+call("cuMemcpyHtoD_v2", block, ctypes.create_string_buffer(b"abcdefghijklmnopqrstuvwx", 24), 24)
+target = ctypes.create_string_buffer(b"." * 18, 18)
+host, device = 1, 2
+# Of two slices of 3 rows of 4 bytes, rows 1 and 2 from column 1 go to row 1, column 1 of slices of 3 by 3 bytes.
+source_side = 1, 1, 0, 0, device, 0, block, 0, 0, 4, 3
+target_side = 1, 1, 0, 0, host, ctypes.addressof(target), 0, 0, 0, 3, 3
+call("cuMemcpy3D_v2", struct.pack("<4QI4x6Q4QI4x6Q3Q", *source_side, *target_side, 2, 2, 2))
+print(target.raw.decode())
+print(try_call("cuMemcpy3D_v2", struct.pack("<4QI4x6Q4QI4x6Q3Q", *source_side, *target_side, 5, 2, 2)))
+"""
+    assert run_program(program).stdout == "....fg.jk....rs.vw\n1\n"
+
+
 def test_more_memory_than_the_device_has_is_refused(run_program: Run) -> None:
     program = """\
 from calls import *

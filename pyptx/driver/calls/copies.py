@@ -119,7 +119,7 @@ def _read_rows(driver: Driver, thread: Thread, description: int) -> Copy:
     driver.get_context(thread)
     values = _COPY_2D.unpack(host_memory.read(description, _COPY_2D.size))
     source, target = (
-        _make_side(x, y, 0, memory, host, device, pitch or values[-2], 0)
+        _make_side(y * (pitch or values[-2]) + x, memory, host, device, pitch, 0)
         for x, y, memory, host, device, _, pitch in (values[:7], values[7:14])
     )
     return Copy(target, source, *values[14:])
@@ -129,20 +129,20 @@ def read_box(description: int) -> Copy:
     """Return the copy that a `CUDA_MEMCPY3D` describes."""
     values = COPY_3D.unpack(host_memory.read(description, COPY_3D.size))
     source, target = (
-        _make_side(x, y, z, memory, host, device, pitch or values[-3], rows or values[-2])
+        _make_side((z * (rows or values[-2]) + y) * (pitch or values[-3]) + x, memory, host, device, pitch, rows)
         for x, y, z, _, memory, host, device, _, _, pitch, rows in (values[:_SIDE_SIZE], values[_SIDE_SIZE:-3])
     )
     return Copy(target, source, *values[-3:])
 
 
-def _make_side(x: int, y: int, z: int, memory: int, host: int, device: int, pitch: int, rows: int) -> Side:
+def _make_side(offset: int, memory: int, host: int, device: int, pitch: int, rows: int) -> Side:
     """Return one side of a copy between linear memory."""
     if memory == ARRAY:
         raise DriverError(Code.ERROR_NOT_SUPPORTED, "copies of CUDA arrays are not simulated")
     if memory not in (HOST_MEMORY, DEVICE_MEMORY, ANY_MEMORY):
         raise DriverError(Code.ERROR_INVALID_VALUE)
     address = host if memory == HOST_MEMORY else device
-    return Side(memory, address + (z * rows + y) * pitch + x, pitch, rows)
+    return Side(memory, address + offset, pitch, rows)
 
 
 def pack_box(copy: Copy) -> bytes:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pyptx.driver.calls import ENTRIES
+from pyptx.driver.calls.errors import VERSION
 from pyptx.driver.codes import Code
 from pyptx.driver.lookup import list_symbols
 from tests.driver.conftest import Run
@@ -39,16 +40,28 @@ def read_typedefs() -> str:
     return read_header("cudaTypedefs.h") + read_header("cudaProfilerTypedefs.h")
 
 
+@cache
+def read_version() -> int:
+    """Return the CUDA version of the header, which need not be the list's: the index serves one or another."""
+    version = re.search(r"#define CUDA_VERSION (\d+)", read_header("cuda.h"))
+    assert version is not None
+    return int(version[1])
+
+
 def test_every_function_and_version_of_the_header_is_listed() -> None:
     pattern = r"typedef\s+\w+\s*\(\s*CUDAAPI\s*\*\s*PFN_(cu\w+?)_v(\d+)(_pt[sd][zs])?\s*\)"
     header = {(name, int(version), bool(suffix)) for name, version, suffix in re.findall(pattern, read_typedefs())}
     assert len(header) > 600
-    assert header == {(symbol.function, symbol.version, symbol.per_thread) for symbol in list_symbols()}
+    listed = {(symbol.function, symbol.version, symbol.per_thread) for symbol in list_symbols()}
+    latest = min(read_version(), VERSION)
+    assert {item for item in header if item[1] <= latest} == {item for item in listed if item[1] <= latest}
 
 
 def test_the_symbols_are_those_that_the_header_declares() -> None:
     declared = set(re.findall(r"CUDAAPI (cu\w+)\(", read_header("cuda.h")))
-    assert declared - {symbol.name for symbol in list_symbols()} == set()
+    assert len(declared) > 400
+    if read_version() == VERSION:
+        assert declared - {symbol.name for symbol in list_symbols()} == set()
 
 
 def test_the_library_exports_every_symbol(library: Path) -> None:
@@ -81,7 +94,7 @@ def parse_kind(parameter: str) -> str:
 SYMBOLS = {symbol.name: symbol for symbol in list_symbols()}
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", [name for name in ENTRIES if SYMBOLS[name].version <= read_version()])
 def test_an_entry_takes_the_parameters_of_the_header(name: str) -> None:
     text = read_parameters()[SYMBOLS[name].function, SYMBOLS[name].version]
     expected = [parse_kind(item) for item in text.split(",")] if text not in ("", "void") else []

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,11 +96,7 @@ def replace(target: Path, source: Path) -> None:
 def compile_all(name: str, cache: Path, out: Path) -> None:
     """Install a producer's packages once and run its compile module there."""
     producer = PRODUCERS[name]
-    directory = (cache / (producer.venv or name)).resolve()
-    python = directory / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *producer.packages], check=True)
+    python = install(cache / (producer.venv or name), producer.packages)
     environment = (
         os.environ
         | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
@@ -110,6 +106,15 @@ def compile_all(name: str, cache: Path, out: Path) -> None:
         # Some producers leave their own dumps in the working directory.
         command = [str(python), "-m", producer.module, "--out", str(out), *producer.options]
         subprocess.run(command, check=True, env=environment, cwd=scratch)
+
+
+def install(directory: Path, packages: Sequence[str]) -> Path:
+    """Return the Python of a virtual environment; create it with its packages if it does not exist."""
+    python = directory.resolve() / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
+    return python
 
 
 def find_rejections(manifest: Manifest, out: Path, ptxas: str) -> Iterator[str]:

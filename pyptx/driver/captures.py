@@ -165,11 +165,12 @@ def forbid_waiting(driver: Driver, stream: Stream) -> None:
         raise stream.capture.fail(Code.ERROR_STREAM_CAPTURE_UNSUPPORTED)
 
 
-def forbid_waiting_for_all(driver: Driver) -> None:
-    """Refuse to wait for a context while one of its streams is capturing."""
+def forbid_waiting_for_all(driver: Driver, device: int) -> None:
+    """Refuse to wait for a device while one of its streams is capturing."""
     for capture in driver.captures:
-        capture.require_valid()
-        raise capture.fail(Code.ERROR_STREAM_CAPTURE_UNSUPPORTED)
+        if capture.origin.device == device:
+            capture.require_valid()
+            raise capture.fail(Code.ERROR_STREAM_CAPTURE_UNSUPPORTED)
 
 
 def forbid_waiting_for_event(event: Event) -> None:

@@ -165,6 +165,17 @@ print(try_call("cuStreamBeginCapture_v2", 0, RELAXED))
     assert run(run_program, program) == "0 (0, True)\n906 (901, False)\n906 (901, False)\n900\n"
 
 
+def test_waiting_for_another_device_leaves_a_capture_alone(run_program: Run) -> None:
+    program = """\
+begin()
+call("cuCtxSetCurrent", ask("cuDevicePrimaryCtxRetain", 1))
+print(try_call("cuCtxSynchronize"))
+call("cuCtxSetCurrent", ask("cuDevicePrimaryCtxRetain", 0))
+print(try_call("cuCtxSynchronize"), end()[0])
+"""
+    assert run(run_program, program, count=2) == "0\n900 901\n"
+
+
 def test_two_captures_cannot_merge(run_program: Run) -> None:
     program = """\
 begin()

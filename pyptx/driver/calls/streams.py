@@ -49,15 +49,13 @@ def query_stream(driver: Driver, thread: Thread, handle: int) -> None:
 
 @entry("cuCtxSynchronize")
 def wait_for_context(driver: Driver, thread: Thread) -> None:
-    driver.get_context(thread)
-    forbid_waiting_for_all(driver)
+    forbid_waiting_for_all(driver, driver.get_context(thread).device)
     synchronize(driver)
 
 
 @entry("cuCtxSynchronize_v2", "pointer")
 def wait_for_named_context(driver: Driver, thread: Thread, handle: int) -> None:
-    driver.get_context(thread)
-    forbid_waiting_for_all(driver)
+    forbid_waiting_for_all(driver, driver.get_context(thread).device)
     synchronize(driver)
 
 

@@ -221,3 +221,12 @@ def test_identifiers_are_unique_and_no_words_of_python(names: list[str]) -> None
     for word in identifiers:
         assert ast.parse(word, mode="eval").body.__class__ is ast.Name
         assert make_identifier(word)
+
+
+@pytest.mark.parametrize("size", [WIDTH - 3, WIDTH - 2, WIDTH - 1, 3 * WIDTH])
+@pytest.mark.parametrize("head", ["", "short "])
+def test_a_note_without_spaces_is_broken_at_the_width(head: str, size: int) -> None:
+    lines = print_plan(Plan((Note(head + "x" * size),))).splitlines()
+    notes = [line for line in lines if line.startswith("# ")]
+    assert max(map(len, notes)) <= WIDTH
+    assert "".join(line[2:] for line in notes).replace(" ", "") == head.strip() + "x" * size

@@ -166,6 +166,19 @@ def test_07_counted_loops_count_down_and_to_registers() -> None:
     ]  # fmt: skip
 
 
+def test_07_one_bound_counts_from_zero() -> None:
+    def count(*bounds: int) -> list[str]:
+        def body() -> None:
+            for i in ptx.range_(*bounds):
+                reg.from_(i, u32)
+
+        return code(body)
+
+    assert count(3) == count(0, 3)
+    assert count(3) != count(1, 3)
+    assert count(3)[0] == "mov.s32 %r0, 0;"
+
+
 def test_07_python_break_in_a_counted_loop_is_refused() -> None:
     def body() -> None:
         for _ in ptx.range_(0, 8):  # here

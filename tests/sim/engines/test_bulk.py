@@ -17,9 +17,11 @@ SCHEDULES = ("eager", "lazy")
 Array = np.ndarray[Any, Any]
 
 
-def run(body: str, args: list[Any], params: str, threads: int = 32, **launch: Any) -> None:
+def run(
+    body: str, args: list[Any], params: str, threads: int = 32, target: str = "sm_90", **launch: Any
+) -> None:  # fmt: skip
     module = parse(f""".version 8.6
-.target sm_90
+.target {target}
 .address_size 64
 .visible .entry k({params})
 {{
@@ -267,6 +269,44 @@ ret;
     expected = np.zeros((16, 16), "f4")
     expected[4:, :8] = inputs[:12, 32:]
     expected[8:] += expected[:8].copy()
+    np.testing.assert_array_equal(output, expected)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("swizzle", [Swizzle.NONE, Swizzle.B64])
+@pytest.mark.parametrize("column", [8, 30, -3])
+def test_rows_are_gathered_and_scattered(schedule: str, swizzle: Swizzle, column: int) -> None:
+    """Four rows of any order; what lies outside is zero, or is not written."""
+    inputs = np.arange(24 * 40, dtype="f4").reshape(24, 40)
+    output = np.full((24, 40), -1, "f4")
+    tensor = TensorMap(ElementType.F32, 0, (40, 24), (160,), (16, 1), swizzle=swizzle)
+    taken, given = (5, 23, 24, 0), (7, 2, -1, 22)
+    body = (
+        INIT
+        + f"""
+@!%p0 ret;
+mov.b64 %s0, a; cvta.param.u64 %s0, %s0;
+mov.b64 %s1, b; cvta.param.u64 %s1, %s1;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
+cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes
+    [box], [%s0, {{{column}, {", ".join(map(str, taken))}}}], [bar];
+"""
+        + WAIT
+        + f"""
+cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group
+    [%s1, {{{column}, {", ".join(map(str, given))}}}], [box];
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+ret;
+"""
+    )
+    args = [sim.Tensor(inputs, tensor), sim.Tensor(output, tensor)]
+    run(body, args, MAPS, target="sm_100a", schedule=schedule)
+    expected = np.full((24, 40), -1, "f4")
+    columns = slice(max(0, column), column + 16)
+    for source, target in zip(taken, given, strict=True):
+        if 0 <= target < 24:
+            expected[target, columns] = inputs[source, columns] if source < 24 else 0
     np.testing.assert_array_equal(output, expected)
 
 

@@ -251,6 +251,14 @@ def test_linked_modules_are_prepared_once() -> None:
     assert combine_modules(modules[0]) is modules[0]
 
 
+@pytest.mark.parametrize(
+    ("modules", "kind"), [(".version 8.0", "str"), (5, "int"), ({1}, "set"), (None, "NoneType")],
+)  # fmt: skip
+def test_what_is_no_module_is_refused(modules: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"^expected a module, found {kind}: pyptx.parser.parse"):
+        sim.run(modules)
+
+
 def test_lines_of_source_are_those_of_the_module() -> None:
     def add_line(name: str, body: str) -> Module:
         return module(f'.file 1 "{name}.cu"\n{body}')

@@ -103,11 +103,11 @@ for node in (fill_a, sum, copy):
     call("cuGraphNodeGetType", node, ctypes.byref(kind))
     print(kind.value, end=" ")
 call("cuGraphRemoveDependencies", graph, starts, ends, 1)
-call("cuGraphDestroyNode", copy)
+call("cuGraphDestroyNode", fill_b)
 print(len(list_nodes("cuGraphGetNodes", graph)), len(list_nodes("cuGraphNodeGetDependencies", sum)))
 """
     )
-    expected = ["[0, 1, 2, 3] 2", "[0, 1]", "[0, 1]", "[3]", "[(0, 2), (1, 2), (2, 3)] 3 0", "2 0 1 3 1"]
+    expected = ["[0, 1, 2, 3] 2", "[0, 1]", "[0, 1]", "[3]", "[(0, 2), (1, 2), (2, 3)] 3 0", "2 0 1 3 0"]
     assert run(run_program, program).splitlines() == expected
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 
 from pyptx.driver.captures import forbid_legacy
@@ -70,17 +69,14 @@ def read_edges(driver: Driver, graph: Graph, nodes: int, edges: int, count: int)
 
 
 def _write_list(count: int, *columns: tuple[int, Iterable[bytes]]) -> None:
-    """Write columns of equal length, each at its address, as far as the caller has room; then the length. Without
-    any address, only write the length."""
+    """Write columns of equal length, each at its address: as many values as the caller has room for, then zeros. Then
+    write the length, which is all that a caller without any address wants."""
     lists = [list(values) for _, values in columns]
     total = len(lists[0])
     if any(address for address, _ in columns):
         (room,) = read_pointers(count, 1)
         for (address, _), values in zip(columns, lists, strict=True):
-            size = len(values[0]) if values else 8
-            write(address, b"".join(islice(values, room)))
-            if address and room > total:
-                write(address + size * total, bytes(size * min(room - total, total + 64)))
+            write(address, b"".join(values[:room]) + bytes(8 * max(0, room - total)))
         total = min(total, room)
     write_pointer(count, total)
 

@@ -109,6 +109,27 @@ print(fetch(a), fetch(b), fetch(c))
     assert run(run_program, program) == "1 1 1\n2 True 0\n2.0 2.0 5.0\n"
 
 
+def test_external_events_are_nodes(run_program: Run) -> None:
+    program = """\
+EXTERNAL = 1
+record(other, second)
+begin()
+call("cuEventRecordWithFlags", event, first, EXTERNAL)
+call("cuStreamWaitEvent", first, other, EXTERNAL)
+graph = finish()
+print(count_nodes(graph), try_call("cuEventElapsedTime", ctypes.byref(ctypes.c_float()), other, event))
+run_graph(graph)
+print(try_call("cuEventElapsedTime", ctypes.byref(ctypes.c_float()), other, event))
+begin()
+record(event, first)
+finish()
+print(try_call("cuEventQuery", event))
+record(event, second)
+print(try_call("cuEventQuery", event))
+"""
+    assert run(run_program, program) == "2 400\n0\n907\n0\n"
+
+
 def test_a_stream_that_does_not_join_again_is_an_error(run_program: Run) -> None:
     program = """\
 begin()

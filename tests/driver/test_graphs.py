@@ -249,8 +249,15 @@ print(launch_graph(executable), fetch(b), try_call("cuGraphDestroy", inner.value
 (part,) = list_nodes("cuGraphGetNodes", inner.value)
 call("cuGraphExecMemsetNodeSetParams", executable, part, pack_fill(a, TWO), 0)
 print(launch_graph(executable), fetch(b))
+other = ask("cuGraphCreate", 0)
+add_node("Memset", [], pack_fill(a, ONE), 0, graph=other)
+call("cuGraphExecChildGraphNodeSetParams", executable, node, other)
+print(launch_graph(executable), fetch(b))
+parameters = ctypes.create_string_buffer(struct.pack("<i12xQI", 4, other, 0), 256)
+call("cuGraphAddNode_v2", ctypes.byref(inner), graph, None, None, 0, parameters)
+print(try_call("cuGraphDestroy", other))
 """
-    assert run(run_program, program) == "0 1.0 1 0\n0 2.0\n"
+    assert run(run_program, program) == "0 1.0 1 0\n0 2.0\n0 1.0\n0\n"
 
 
 def test_events_and_host_functions_are_nodes(run_program: Run) -> None:

@@ -17,6 +17,7 @@ from pyptx.driver.calls import (
     modules,
     pools,
     streams,
+    tensor_maps,
     user_objects,
 )
 from pyptx.driver.signatures import ENTRIES
@@ -37,6 +38,7 @@ SUBJECTS = (
     captures,
     graphs,
     graph_nodes,
+    tensor_maps,
     user_objects,
 )
 """The modules whose functions answer calls."""

@@ -1,4 +1,4 @@
-"""Detection of hazards in a run: races, missing fences, results used too early, misused barriers, hangs.
+"""Detection of hazards in a run: races, missing fences, results used too early, misused barriers.
 
 A separate library: the machine reports events in order and queries the findings. It imports nothing from the machine.
 docs/hazards.md lists the calls.
@@ -10,10 +10,9 @@ from pyptx.sim.base.events import Access, Bytes, Family, Place, Scope, Sem, Spac
 from pyptx.sim.hazards.engine import Hazards
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.reports.findings import Agent, Finding, Ledger, show
-from pyptx.sim.reports.graph import HangReport, Standing, Waiting
 from pyptx.sim.rules import RULES
 
 __all__ = [
-    "RULES", "Access", "Agent", "Bytes", "Family", "Finding", "Group", "HangReport", "Hazards", "Ledger", "Place",
-    "Scope", "Sem", "Space", "Standing", "Waiting", "atomic", "load", "show", "store", "tensor_cells",
+    "RULES", "Access", "Agent", "Bytes", "Family", "Finding", "Group", "Hazards", "Ledger", "Place", "Scope", "Sem",
+    "Space", "atomic", "load", "show", "store", "tensor_cells",
 ]  # fmt: skip

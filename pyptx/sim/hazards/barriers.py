@@ -38,9 +38,7 @@ class ClusterRound:
     """The cluster barrier of one cluster."""
 
     arrivals: set[int] = field(default_factory=set[int])
-    places: dict[int, Place] = field(default_factory=dict[int, Place])
     stamp: Stamp | None = None
-    completions: int = 0
     last_stamp: Stamp | None = None
     pending_inits: set[int] = field(default_factory=set[int])
     visible_inits: set[int] = field(default_factory=set[int])
@@ -214,8 +212,8 @@ class Barriers:
 
     # Of a cluster
 
-    def cluster_arrive(self, group: Group, place: Place, sem: Sem = Sem.RELEASE) -> bool:
-        """Execute `barrier.cluster.arrive`. Return whether the round is complete."""
+    def cluster_arrive(self, group: Group, place: Place, sem: Sem = Sem.RELEASE) -> None:
+        """Execute `barrier.cluster.arrive`."""
         state, threads = self.state, group.threads
         domain = state.find_domain(group.first)
         cluster_round = self.clusters.setdefault(domain.number, ClusterRound())
@@ -226,7 +224,6 @@ class Barriers:
         self.arrivals[threads] += 1
         self._latest[threads] = self._number_place(place)
         cluster_round.arrivals |= group.members
-        cluster_round.places.update(dict.fromkeys(group.members, place))
         for init_sets in (self.fenced_inits, self.inits) if sem.releases else (self.fenced_inits,):
             for thread in init_sets.keys() & group.members if init_sets else ():
                 cluster_round.pending_inits |= init_sets.pop(thread)
@@ -243,7 +240,7 @@ class Barriers:
                 stamp = stamp.merge(fence_stamp)
         state.clocks.tick()
         cluster_round.stamp = join_stamps(cluster_round.stamp, stamp)
-        return self._complete_cluster(domain, cluster_round)
+        self._complete_cluster(domain, cluster_round)
 
     def _report_out_of_step(self, threads: Ints, place: Place, detail: str) -> None:
         """Report threads whose arrives and waits do not alternate, with the last one of each."""
@@ -265,27 +262,20 @@ class Barriers:
                 np.append(counts, np.zeros(missing, np.int32)) for counts in (self.arrivals, self.waits, self._latest)
             )
 
-    def _complete_cluster(self, domain: Domain, cluster_round: ClusterRound) -> bool:
+    def _complete_cluster(self, domain: Domain, cluster_round: ClusterRound) -> None:
         size = len(domain.ctas) * domain.grid.stride
         live_count = int(self.state.live[domain.first_thread : domain.first_thread + size].sum())
         if len(cluster_round.arrivals) < live_count or not cluster_round.arrivals >= self.list_live_threads(domain):
-            return False
-        cluster_round.completions += 1
+            return
         cluster_round.last_stamp, cluster_round.stamp = cluster_round.stamp, None
-        cluster_round.arrivals, cluster_round.places = set(), {}
+        cluster_round.arrivals = set()
         cluster_round.visible_inits |= cluster_round.pending_inits
         cluster_round.pending_inits = set()
-        return True
 
     def list_live_threads(self, domain: Domain) -> set[int]:
         grid = domain.grid
         slots = [slot for slot, occupant in enumerate(grid.domain_of_slot) if occupant is domain]
         return {thread for slot in slots for thread in self._list_live(grid, slot).tolist()}
-
-    def cluster_may_pass(self, thread: int) -> bool:
-        """Tell whether `barrier.cluster.wait` of this thread would return."""
-        cluster_round = self.clusters.get(self.state.find_domain(thread).number)
-        return cluster_round is not None and cluster_round.completions > self._count_waits(thread)
 
     def _count_waits(self, thread: int) -> int:
         return int(self.waits[thread]) if thread < len(self.waits) else 0
@@ -305,10 +295,11 @@ class Barriers:
             kinds = range(8) if sem.acquires else RELAXED
             state.clocks.acquire(threads, cluster_round.last_stamp, kinds)
 
-    def complete_cluster_after_exit(self, domain: Domain) -> bool:
-        """Complete the round of a cluster that waited only for exited threads. Return whether it did."""
+    def complete_cluster_after_exit(self, domain: Domain) -> None:
+        """Complete the round of a cluster that waited only for exited threads."""
         cluster_round = self.clusters.get(domain.number)
-        return bool(cluster_round and cluster_round.arrivals and self._complete_cluster(domain, cluster_round))
+        if cluster_round is not None and cluster_round.arrivals:
+            self._complete_cluster(domain, cluster_round)
 
     def note_init(self, thread: int, barrier: int) -> None:
         """Record the initialization of an mbarrier, which other CTAs see only after a cluster barrier."""

@@ -15,7 +15,6 @@ from pyptx.sim.hazards.barriers import Barriers
 from pyptx.sim.hazards.boxes import Boxes
 from pyptx.sim.hazards.copies import Copies
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.hang import Hangs
 from pyptx.sim.hazards.layouts import Layouts
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.mbarriers import MBarriers
@@ -62,7 +61,6 @@ class Hazards:
         self.numerics = Numerics(self.state)
         self.layouts = Layouts(self.state)
         self.boxes = Boxes(self.state)
-        self.hangs = Hangs(self.state, self.barriers, self.mbarriers)
 
     @property
     def findings(self) -> Ledger:

@@ -60,8 +60,6 @@ class Barrier:
     )
     times: list[int] = field(default_factory=list[int])
     latest_observed: int = -1
-    history: list[tuple[Place, int, str]] = field(default_factory=list[tuple[Place, int, str]])
-    """The last actions: place, thread and description."""
     expect_place: Place | None = None
     first_thread: int = 0
     """The first thread of the cluster."""
@@ -280,7 +278,6 @@ class MBarriers:
         fences = self.state.fences if not sem.releases else {}
         for fence in (fence for thread in group.threads.tolist() for fence in fences.get(thread, ())):
             self.contribute(barrier, fence.stamp.copy(), fence.thread, Sem.RELEASE, min(scope, fence.scope))
-        barrier.history.append((place, first, f"{len(group)} × arrive"))
         before = barrier.phase
         barrier.record_arrivals(group, before)
         if not drop and len(group) * count <= barrier.pending:
@@ -333,7 +330,6 @@ class MBarriers:
             return
         barrier.tx += size * len(group)
         barrier.expect_place = place
-        barrier.history.append((place, group.first, f"expect {size * len(group)} bytes"))
         self._check_range(barrier, place, group.first)
         self._complete_phase(barrier)
 
@@ -354,7 +350,6 @@ class MBarriers:
             barrier, column or barrier.column, [*kinds, CROSSED_SHARED, CROSSED_GLOBAL] if crosses else kinds
         )
         barrier.tx -= size
-        barrier.history.append((place, thread, f"{size} bytes complete"))
         self._check_range(barrier, place, thread)
         if barrier.pending == 0 and barrier.tx < 0:
             detail = (
@@ -392,7 +387,6 @@ class MBarriers:
         order = [SEEN, WIDE_SHARED, WIDE_GLOBAL, RAN]
         kinds = [*order, CROSSED_SHARED, CROSSED_GLOBAL, BEFORE] if implies_fence else order
         self._release_completion(barrier, np.asarray(columns), kinds)
-        barrier.history.append((place, thread, "arrive of completed operations"))
         if count:
             self.count_arrivals(barrier, place, thread, count)
 
@@ -407,12 +401,6 @@ class MBarriers:
         barrier.phase += 1
         barrier.pending = barrier.count
         barrier.stamp = barrier.far = None
-        barrier.history = barrier.history[-64:]
-
-    def would_pass(self, thread: int, address: int, parity: int) -> bool:
-        """Tell whether a wait for a parity would return true now."""
-        barrier = self.live.get((self.state.find_grid(thread).number, address))
-        return barrier is None or (barrier.phase - 1) & 1 == parity
 
     def wait(
         self,

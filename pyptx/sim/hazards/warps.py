@@ -41,19 +41,6 @@ class Warps:
                 detail = f"lanes 0x{missing:08x} do not execute this instruction"
                 self.state.report(rules.DIVERGENT, place, detail, thread=warp * 32 + mask.bit_length() - 1)
 
-    def check_warpgroup(self, group: Group, place: Place) -> None:
-        """Check `wgmma` or `setmaxnreg`: whole warpgroups execute it."""
-        self.check_aligned(group, place)
-        grid = self.state.find_grid(group.first)
-        ranks = ((group.warps * 32 - grid.first_thread) % grid.stride) >> 5
-        slots = (group.warps * 32 - grid.first_thread) // grid.stride
-        groups, sizes = np.unique(slots * 64 + ranks // 4, return_counts=True)
-        for number, size in zip(groups.tolist(), sizes.tolist(), strict=True):
-            if size != 4:
-                thread = int(group.threads[0])
-                detail = f"{size} warps of warpgroup {number % 64}"
-                self.state.report(rules.WARPGROUP, place, detail, thread=thread)
-
     def check_members(self, group: Group, place: Place, masks: Ints, among: Group | None = None) -> None:
         """Check `shfl`, `vote`, `match` or `redux` `.sync`: each lane's mask names the lane itself, and other lanes
         only if they participate or have exited. `among`: all participating lanes, if some are at other places."""
@@ -166,10 +153,6 @@ class Warps:
         self.state.report(
             rules.UNINITIALISED_REGISTER, place, detail, thread=group.first, count=len(group) * len(registers)
         )
-
-    def report_pair(self, thread: int, place: Place, why: str) -> None:
-        """Report a `.cta_group::2` instruction without its peer."""
-        self.state.report(rules.CTA_PAIR, place, why, thread=thread)
 
     def check_exit(self, grid: int, warps: Ints) -> None:
         """Check the register requests of an ended CTA."""

@@ -11,11 +11,11 @@ from pyptx.sim.numerics.rounding import canonicalize_nan, round_to_odd, two_sum
 _S32 = np.iinfo(np.int32)
 
 
-def double_dot(a: F64, b: F64, c: F64) -> F64:
+def double_dot(a: F64, b: F64, c: F64, rounding: str = "rn") -> F64:
     """Return a @ b + c as a chain of fused multiply-adds along K."""
     for k in range(a.shape[-1]):
         a_terms, b_terms, c = np.broadcast_arrays(a[..., :, k, None], b[..., None, k, :], c)
-        c = double.fma(a_terms, b_terms, c)
+        c = double.fma(a_terms, b_terms, c, rounding)
     return c
 
 

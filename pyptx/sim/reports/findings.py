@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pyptx.diagnostics import Diagnostic, PtxError, Rule, Severity, render
+from pyptx.diagnostics import Diagnostic, Rule, Severity, render
 from pyptx.sim.base.events import Place
 from pyptx.sim.rules import REMEDIES
 
@@ -161,12 +161,6 @@ class Ledger:
     @property
     def warnings(self) -> list[Finding]:
         return [finding for finding in self if finding.severity is Severity.WARNING]
-
-    def raise_for(self, *, strict: bool = False, source: str | None = None) -> None:
-        """Raise PtxError if there is an error or, if strict, any finding."""
-        fatal = list(self) if strict else self.errors
-        if fatal:
-            raise PtxError((finding.diagnostic() for finding in fatal), source)
 
 
 def _format_times(count: int) -> str:

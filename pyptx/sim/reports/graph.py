@@ -1,6 +1,6 @@
 """The wait-for graph of a stopped run, as text and as plain values.
 
-The runner supplies the waits (`Waiting`), the places of all other threads (`Standing`), and its knowledge of each
+The runner supplies the waits (`Waiting`), the exited threads (`Exited`), and its knowledge of each
 awaited event (`Knowledge`). Knows neither the machine nor the hazard engine.
 """
 
@@ -25,23 +25,21 @@ _MOST_SHOWN, _MOST_WAITING = 6, 3
 class Waiting:
     """Threads that cannot continue. `kind`: mbarrier, bar, cluster, warp, group, memory, registers or columns.
 
-    `key` is the mbarrier's address, the barrier's number, or the polled address; `parity` is that of an mbarrier wait.
+    `key` is the mbarrier's address, the barrier's number, or the polled address.
     """
 
     threads: tuple[int, ...]
     place: Place
     kind: str
-    key: int = 0
-    parity: int | None = None
+    key: int
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Threads that have exited (`place` is their last instruction) or are somewhere without waiting."""
+class Exited:
+    """Threads that have exited; `place` is their last instruction."""
 
     threads: tuple[int, ...]
     place: Place
-    has_exited: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +205,14 @@ class Hang(PtxError):
         self.report = report
 
 
-def explain(waits: Sequence[Waiting], stands: Sequence[Standing], knowledge: Knowledge) -> HangReport:
+def explain(waits: Sequence[Waiting], exits: Sequence[Exited], knowledge: Knowledge) -> HangReport:
     """Return who waits for what, what is missing, and who could cause it."""
     subjects = [knowledge.describe(wait) for wait in waits]
     nodes: dict[tuple[object, ...], Node] = {}
     for wait, subject in zip(waits, subjects, strict=True):
         node = nodes.get(subject.key)
         if node is None:
-            could = _list_helpers(subject, waits, subjects, stands, knowledge)
+            could = _list_helpers(subject, waits, subjects, exits, knowledge)
             node = nodes[subject.key] = Node(
                 subject.what, wait.kind, subject.missing, [], could, list(subject.history), [], subject.place,
                 subject.has_begun, subject.advice, list(map(str, subject.signals)), subject.is_broken,
@@ -226,20 +224,19 @@ def explain(waits: Sequence[Waiting], stands: Sequence[Standing], knowledge: Kno
         members[subject.key] |= _collect_warps(wait.threads)
         helpers[subject.key] |= subject.helpers
     for key, node in nodes.items():
-        # A warp that waits here as a whole does not block itself; one with lanes that wait elsewhere does.
-        elsewhere = {warp for other_key, warps in members.items() if other_key != key for warp in warps}
-        absent = helpers[key] - (members[key] - elsewhere)
         # Lanes of one warp at different barriers are themselves at fault.
         apart = {other_key for other_key in nodes if node.kind == "warp" and nodes[other_key].kind == "bar"} | {key}
         node.waits_for = [
-            nodes[other_key].what for other_key, warps in members.items() if other_key not in apart and absent & warps
+            nodes[other_key].what
+            for other_key, warps in members.items()
+            if other_key not in apart and helpers[key] & warps
         ]
     guilty, cycle = blame(list(nodes.values()))
     return HangReport(list(nodes.values()), guilty, cycle)
 
 
 def _list_helpers(
-    subject: Subject, waits: Sequence[Waiting], subjects: Sequence[Subject], stands: Sequence[Standing],
+    subject: Subject, waits: Sequence[Waiting], subjects: Sequence[Subject], exits: Sequence[Exited],
     knowledge: Knowledge,
 ) -> list[str]:  # fmt: skip
     """Say where the threads are that could have caused the event."""
@@ -248,10 +245,9 @@ def _list_helpers(
         if other_subject.key != subject.key and (not subject.exact or _collect_warps(wait.threads) & subject.helpers):
             agents = knowledge.name_threads(wait.threads)
             lines.append(f"{agents} {choose_verb(agents, 'waits', 'wait')} at {wait.place}")
-    for stand in stands:
-        agents = knowledge.name_threads(stand.threads)
-        verb = "exited after" if stand.has_exited else choose_verb(agents, "is at", "are at")
-        lines.append(f"{agents} {verb} {stand.place}")
+    for exited in exits:
+        agents = knowledge.name_threads(exited.threads)
+        lines.append(f"{agents} exited after {exited.place}")
     return lines
 
 

@@ -62,15 +62,13 @@ def describe_absent(noun: str, count: int) -> str:
     return f"{format_count(noun, count)} {'has' if count == 1 else 'have'} not arrived"
 
 
-def describe_phase(phase: int, pending: int, count: int, tx: int, parity: int | None) -> str:
-    """Say what the current phase of an mbarrier lacks, and how a wait with this parity reads it."""
+def describe_phase(phase: int, pending: int, count: int, tx: int) -> str:
+    """Say what the current phase of an mbarrier lacks."""
     parts: list[str] = []
     if pending:
         parts.append(f"{pending} of {count} arrivals missing")
     if tx:
         parts.append(f"{tx} expected bytes not copied" if tx > 0 else f"{-tx} bytes copied but not expected")
-    if parity is not None and phase & 1 != parity:
-        parts.append(f"parity {parity} is that of the previous phase, so this wait already passes")
-    elif pending == count and not tx and phase:
+    if pending == count and not tx and phase:
         parts.append(f"phase {phase - 1} completed; phase {phase} has not begun")
     return ", ".join(parts) or "complete"

@@ -15,7 +15,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.reports.findings import Cta
-from pyptx.sim.reports.graph import Standing, Subject, Waiting
+from pyptx.sim.reports.graph import Exited, Subject, Waiting
 from pyptx.sim.rules import advice
 from pyptx.sim.scheduling.polling import Poll
 from pyptx.sim.scheduling.reach import (
@@ -99,17 +99,15 @@ class BatchKnowledge:
             waits_of_lanes.append(wait)
         return waits_of_lanes
 
-    def list_exited(self) -> list[Standing]:
+    def list_exited(self) -> list[Exited]:
         """Return the exited threads, by the place of their exit."""
         state = self.state
         dead = np.flatnonzero(~state.alive & np.isin(state.shape.cta, self.ctas))
-        standings: list[Standing] = []
+        exits: list[Exited] = []
         for pc in sorted({int(pc) for pc in state.exit_blocks[dead]}):
             lanes = state.shape.select_index(dead[state.exit_blocks[dead] == pc])
-            standings.append(
-                Standing(list_threads(state, lanes), make_place(state.blocks[pc], state.blocks[pc].steps[-1]), True)
-            )
-        return standings
+            exits.append(Exited(list_threads(state, lanes), make_place(state.blocks[pc], state.blocks[pc].steps[-1])))
+        return exits
 
     def name_threads(self, threads: Sequence[int]) -> str:
         """Name threads by CTA, warp and lane."""
@@ -176,7 +174,7 @@ class BatchKnowledge:
             int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
         )
         sources = self.reach.find_sources(match_arrival, state.program.variables.find_shared_symbol(address))
-        missing = advice.describe_phase(phase, pending, count, tx, phase & 1)
+        missing = advice.describe_phase(phase, pending, count, tx)
         last_threads, init = self._find_history(wait.key)
         history = [f"{self._describe_last(source, last_threads)}" for source in sources]
         if not sources:

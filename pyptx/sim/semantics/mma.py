@@ -14,8 +14,8 @@ from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS
 from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.numerics import double
 from pyptx.sim.numerics.formats import widen
+from pyptx.sim.numerics.plain_dots import double_dot
 from pyptx.sim.numerics.products import multiply_matrices, multiply_scaled_matrices
 from pyptx.sim.semantics import warp_matrices as w
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes
@@ -95,11 +95,7 @@ def accumulate(
     dtype = names[0]
     if dtype == "f64":
         mode = next((m for m in ("rz", "rm", "rp") if m in flags), "rn")
-        sums = start
-        for index in range(a_values.shape[2]):
-            x, y = (np.broadcast_to(v, sums.shape) for v in (a_values[:, :, index, None], b_values[:, None, index, :]))
-            sums = double.fma(x, y, sums, mode)
-        return sums
+        return double_dot(a_values, b_values, start, mode)
     if sm and dtype in ("f16", "f32"):
         return multiply_matrices(a_values, b_values, start, names, instruction=instruction, sm=sm, sparse=sparse)
     if "xor" in flags:

@@ -6,7 +6,7 @@ Long: one function per pattern, and they share their words.
 
 from __future__ import annotations
 
-from pyptx.sim.hazards import Place, Scope, Sem, Space, Waiting
+from pyptx.sim.hazards import Place, Scope, Sem, Space
 from pyptx.sim.hazards.state import Grid
 from tests.sim.hazards.trace import Pattern, Role, Trace
 
@@ -664,14 +664,11 @@ def dependent_launch(t: Trace) -> None:
     second = t.add_grid(32, overlaps=True)
     dependent = t.add_role(second, range(32))
 
-    def over() -> Waiting | None:
-        return Waiting((second.find_thread(0),), t.make_place("wait"), "group") if primary.actions else None
-
     def wait(place: Place) -> None:
         t.engine.finish(first)
         t.engine.sync.grid_wait(dependent.group)
 
-    dependent.add("wait", wait, over)
+    dependent.add("wait", wait, lambda: not primary.actions)
     dependent.gld("dependent reads", 2 << 20, rotate=5)
     dependent.gst("dependent writes", 1 << 20)
 
@@ -691,10 +688,7 @@ def early_trigger(t: Trace) -> None:
     def start(place: Place) -> None:
         t.engine.start(second, [0], [0])
 
-    def wait_for_trigger() -> Waiting | None:
-        return Waiting((second.find_thread(0),), t.make_place("launch"), "group") if primary.actions else None
-
-    dependent.add("start", start, wait_for_trigger)
+    dependent.add("start", start, lambda: not primary.actions)
     dependent.gld("dependent reads", 2 << 20, per_thread=False)
 
 

@@ -15,6 +15,7 @@ from pyptx.sim.hazards import Access, Bytes, Family, Group, Scope, Sem, Space, s
 from tests.digests import assert_digest
 from tests.sim.hazards.model import Conflict, Model
 from tests.sim.hazards.test_random import BARRIERS, GLOBAL, Execution, place
+from tests.sim.hazards.trace import would_pass
 
 SIGNALED = BARRIERS + 16
 """The mbarrier of each CTA that copies signal."""
@@ -138,7 +139,7 @@ class LongExecution(Execution):
         if self.choice.random() < 0.4:
             self.engine.mbarriers.arrive(group[[0]], place(55), barrier, scope=scope)
         for parity in (0, 1):
-            if self.engine.mbarriers.would_pass(group.first, barrier, parity):
+            if would_pass(self.engine, group.first, barrier, parity):
                 sem = self.choice.choice([Sem.ACQUIRE, Sem.ACQUIRE, Sem.RELAXED])
                 self.engine.mbarriers.wait(group, place(56), barrier, parity, sem=sem, scope=scope)
                 return

@@ -26,6 +26,7 @@ from pyptx.sim.hazards import (
 )
 from pyptx.sim.hazards.shadow import Shadow
 from pyptx.sim.hazards.state import Grid
+from tests.sim.hazards.trace import may_cluster_pass
 
 
 def place(line: int) -> Place:
@@ -244,7 +245,7 @@ def test_clusters_one_after_the_other_in_the_same_slots() -> None:
             for group in groups:
                 engine.barriers.cluster_arrive(group, place(2))
             for group in groups:
-                assert engine.barriers.cluster_may_pass(group.first)
+                assert may_cluster_pass(engine, group.first)
                 engine.barriers.cluster_wait(group, place(3))
         for group in groups:
             engine.exit(group, place(4))

@@ -12,20 +12,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.diagnostics import Severity, Span
+from pyptx.sim import rules
 from pyptx.sim.base.events import Ints
 from pyptx.sim.hazards import (
     Access,
     Bytes,
     Family,
     Group,
-    HangReport,
     Hazards,
     Place,
     Scope,
     Sem,
     Space,
-    Standing,
-    Waiting,
     atomic,
     load,
     store,
@@ -34,21 +32,35 @@ from pyptx.sim.hazards import (
 from pyptx.sim.hazards.barriers import BarKind
 from pyptx.sim.hazards.state import Grid
 
-Ready = Callable[[], Waiting | None]
+Ready = Callable[[], bool]
 Run = Callable[[], object]
+
+
+def would_pass(engine: Hazards, thread: int, address: int, parity: int) -> bool:
+    """Tell whether a wait for a parity of an mbarrier would return true now."""
+    barrier = engine.mbarriers.live.get((engine.state.find_grid(thread).number, address))
+    return barrier is None or (barrier.phase - 1) & 1 == parity
+
+
+def may_cluster_pass(engine: Hazards, thread: int) -> bool:
+    """Tell whether `barrier.cluster.wait` of a thread would return: it has arrived, and its round is complete."""
+    barriers = engine.barriers
+    cluster_round = barriers.clusters.get(engine.state.find_domain(thread).number)
+    has_arrived = thread < len(barriers.arrivals) and barriers.arrivals[thread] > barriers.waits[thread]
+    return cluster_round is not None and bool(has_arrived) and thread not in cluster_round.arrivals
 
 
 @dataclass
 class Action:
-    """One event of a role: it runs when `ready` returns nothing to wait for."""
+    """One event of a role: it runs when it is `ready`."""
 
     place: Place
     ready: Ready
     run: Run
 
 
-def _always() -> Waiting | None:
-    return None
+def _always() -> bool:
+    return True
 
 
 class Trace:
@@ -61,7 +73,6 @@ class Trace:
         self.labels: list[str] = []
         self.roles: list[Role] = []
         self.flying: list[Run] = []
-        self.report: HangReport | None = None
         self.values: dict[int, int] = {}
 
     def has(self, label: str) -> bool:
@@ -101,28 +112,19 @@ class Trace:
 
     def run(self) -> None:
         while any(role.actions for role in self.roles):
-            able = [role for role in self.roles if role.actions and role.actions[0].ready() is None]
+            able = [role for role in self.roles if role.actions and role.actions[0].ready()]
             if self.flying and (not able or (self.choice and self.choice.random() < 0.1)):
                 self.flying.pop(0)()
             elif able:
                 next_role = self.choice.choice(able) if self.choice else able[-1 if self.reverse else 0]
                 action = next_role.actions.pop(0)
-                next_role.last = action.place
                 action.run()
             else:
-                self._hang()
+                place = next(role.actions[0].place for role in self.roles if role.actions)
+                self.engine.state.report(rules.DEADLOCK, place, "nothing can proceed")
                 return
         for land in self.flying:
             land()
-
-    def _hang(self) -> None:
-        waits = [wait for role in self.roles if role.actions and (wait := role.actions[0].ready())]
-        positions = [
-            Standing(tuple(role.group.threads.tolist()), role.last, role.has_exited)
-            for role in self.roles
-            if not role.actions and role.last
-        ]
-        self.report = self.engine.hangs.explain(waits, positions)
 
 
 @dataclass
@@ -134,8 +136,6 @@ class Role:
     cta: int
     group: Group
     actions: list[Action] = field(default_factory=list[Action])
-    last: Place | None = None
-    has_exited: bool = False
     is_released: bool = False
 
     def add(self, label: str, run: Callable[[Place], object], ready: Ready = _always) -> None:
@@ -219,10 +219,8 @@ class Role:
         self.add(label, run)
 
     def see_flag(self, label: str, address: int, sem: Sem, scope: Scope, value: int = 1) -> None:
-        def ready() -> Waiting | None:
-            if self.trace.values.get(address, 0) >= value:
-                return None
-            return Waiting(tuple(self.group.threads.tolist()), self.trace.make_place(label), "memory", address)
+        def ready() -> bool:
+            return self.trace.values.get(address, 0) >= value
 
         def run(place: Place) -> None:
             access = load(place, Space.GLOBAL, 4, sem, scope)
@@ -247,7 +245,6 @@ class Role:
         engine, trace = self.trace.engine, self.trace
         if not trace.has(label):
             return
-        state = {"done": False}
 
         def run(place: Place) -> None:
             threads = set(engine.barriers.bar(self.group, place, number, count, kind))
@@ -255,17 +252,14 @@ class Role:
                 if set(role.group.threads.tolist()) <= threads:
                     role.is_released = True
 
-        def ready() -> Waiting | None:
-            if self.is_released or state["done"]:
-                return None
-            return Waiting(tuple(self.group.threads.tolist()), trace.make_place(label), "bar", number)
-
         def leave(place: Place) -> None:
             self.is_released = False
 
         self.actions.append(Action(trace.make_place(label), _always, lambda: run(trace.make_place(label))))
         if kind != "arrive":
-            self.actions.append(Action(trace.make_place(label), ready, lambda: leave(trace.make_place(label))))
+            self.actions.append(
+                Action(trace.make_place(label), lambda: self.is_released, lambda: leave(trace.make_place(label)))
+            )
 
     def warp_sync(self, label: str, mask: int = 0xFFFFFFFF) -> None:
         self.add(label, lambda p: self.trace.engine.barriers.warp_sync(self.group, p, mask))
@@ -276,10 +270,8 @@ class Role:
     def cluster_wait(self, label: str, sem: Sem = Sem.ACQUIRE) -> None:
         barriers = self.trace.engine.barriers
 
-        def ready() -> Waiting | None:
-            if all(barriers.cluster_may_pass(thread) for thread in self.group.threads.tolist()):
-                return None
-            return Waiting(tuple(self.group.threads.tolist()), self.trace.make_place(label), "cluster")
+        def ready() -> bool:
+            return all(may_cluster_pass(self.trace.engine, thread) for thread in self.group.threads.tolist())
 
         self.add(label, lambda p: barriers.cluster_wait(self.group, p, sem), ready)
 
@@ -322,11 +314,8 @@ class Role:
     def wait(self, label: str, offset: int, parity: int, sem: Sem = Sem.ACQUIRE, scope: Scope = Scope.CTA) -> None:
         mbarriers = self.trace.engine.mbarriers
 
-        def ready() -> Waiting | None:
-            if mbarriers.would_pass(self.group.first, self.find_shared(offset), parity):
-                return None
-            threads = tuple(self.group.threads.tolist())
-            return Waiting(threads, self.trace.make_place(label), "mbarrier", self.find_shared(offset), parity)
+        def ready() -> bool:
+            return would_pass(self.trace.engine, self.group.first, self.find_shared(offset), parity)
 
         self.add(
             label,
@@ -463,7 +452,6 @@ class Role:
 
     def exit(self, label: str = "exit") -> None:
         def run(place: Place) -> None:
-            self.has_exited = True
             threads = set(self.trace.engine.exit(self.group, place))
             for role in self.trace.roles:
                 if threads and set(role.group.threads.tolist()) <= threads:

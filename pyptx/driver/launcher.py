@@ -50,8 +50,12 @@ def find_python_library() -> Path | None:
 
 
 def run_program(words: Sequence[str], settings: Settings) -> int:
-    """Run a program to its end and return its exit status, negative for a signal. A Python file runs in this Python."""
-    command = [sys.executable, "-c", _START, _ROOT, *words] if words[0].endswith(".py") else list(words)
+    """Run a program to its end and return its exit status, negative for a signal. A Python file runs in this Python;
+    OSError if it cannot be read."""
+    command = list(words)
+    if words[0].endswith(".py"):
+        Path(words[0]).open("rb").close()
+        command = [sys.executable, "-c", _START, _ROOT, *words]
     with subprocess.Popen(command, env=make_environment(settings)) as process:
         while True:
             try:

@@ -1,7 +1,8 @@
 """Run Triton's kernels on the simulator: PyTorch tensors on the CPU, and the PTX that Triton compiles.
 
 `activate()` serves a running Python; `pyptx simulate` calls it when a program imports Triton. Needs no C compiler and
-no driver library: Triton's launcher calls Python.
+no driver library: Triton's launcher calls Python. What measures a function runs it once, and the time is a count of
+instructions.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import struct
 import weakref
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,11 +26,12 @@ from pyptx.driver.modules import Kernel, LoadedImage, load_text
 from pyptx.driver.process import Driver, Thread, find_caller
 from pyptx.driver.settings import Settings
 from pyptx.isa.limits import sm_limits
-from pyptx.tensormap import ElementType, Fill, L2Promotion, Swizzle, TensorMap, encode, validate
+from pyptx.tensormap import ElementType, Fill, Im2col, L2Promotion, Swizzle, TensorMap, encode, validate
 
 _NUMBERS = {"fp16": "<e", "fp32": "<f", "fp64": "<d"}
 _ELEMENTS = {element.driver_value: element for element in ElementType}
 _SWIZZLES = (Swizzle.NONE, Swizzle.B32, Swizzle.B64, Swizzle.B128)
+_BENCHMARKS = "do_bench", "do_bench_cudagraph", "do_bench_proton"
 _SCRATCH_POINTERS = 2
 """The last parameters of every kernel: memory for the kernel, and for a profiler."""
 
@@ -61,6 +63,9 @@ def install() -> None:
     knobs.runtime.add_stages_inspection_hook = keep_ptx
     active: Any = import_module("triton.runtime").driver
     active.set_active(_make_driver(nvidia, driver))
+    testing: Any = import_module("triton.testing")
+    for name in _BENCHMARKS:
+        setattr(testing, name, partial(measure, driver))
     torch: Any = import_module("torch") if find_spec("torch") is not None else None
     if torch is not None and not isinstance(torch.Tensor.data_ptr, _Tracer):
         torch.Tensor.data_ptr = _Tracer(driver, torch.Tensor.data_ptr)
@@ -77,12 +82,32 @@ def _make_driver(nvidia: Any, driver: Driver) -> Any:
             self.get_current_device = lambda: 0
             self.get_current_stream = lambda device=0: 0
             self.set_current_device = launcher.set_current_device
+            self.get_benchmarker = lambda: partial(measure, driver)
 
         def get_active_torch_device(self) -> Any:
             torch: Any = import_module("torch")
             return torch.device("cpu")
 
+        def allocate_default_profile_scratch(self, size: int, alignment: int, stream: int) -> Any:
+            torch: Any = import_module("torch")
+            return torch.zeros(size, dtype=torch.int8)
+
     return SimulatedDriver()
+
+
+def measure(
+    driver: Driver, function: Callable[[], object], *unused: object, quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean", grad_to_none: Sequence[Any] | None = None, **options: object,
+) -> Any:  # fmt: skip
+    """Run a function once, in place of Triton's benchmarks; return the instructions that its kernels executed."""
+    for tensor in grad_to_none or ():
+        tensor.grad = None
+    before = driver.instructions
+    function()
+    time = float(max(1, driver.instructions - before))
+    if quantiles is not None:
+        return [time] * len(quantiles) if len(quantiles) > 1 else time
+    return [time] if return_mode == "all" else time
 
 
 def keep_ptx(*arguments: Any) -> tuple[str, str] | None:
@@ -168,9 +193,12 @@ class Launcher:
         if image is not None:
             image.close(self.driver)
 
-    def get_device_properties(self, device: int) -> dict[str, int]:
-        """Return what Triton and its tuner ask about a device."""
-        gpu = self.driver.devices[device]
+    def set_printf_fifo_size(self, size: int) -> None:
+        """Accept any size: what kernels print is not buffered."""
+
+    def get_device_properties(self, device: int | None) -> dict[str, int]:
+        """Return what Triton and its tuner ask about a device; the CPU's tensors have a device without a number."""
+        gpu = self.driver.devices[device or 0]
         limits = sm_limits(gpu.target)
         return {
             "max_shared_mem": limits.shared_per_cta, "max_num_regs": limits.registers, "multiprocessor_count": gpu.sms,
@@ -182,12 +210,19 @@ class Launcher:
         shape: Sequence[int], strides: Sequence[int], padding: int,
     ) -> bytes:  # fmt: skip
         """Return a tensor map; Triton's shapes and strides start with the slowest dimension."""
-        tensor = TensorMap(
-            _ELEMENTS[element_type], address, tuple(reversed(shape)),
-            tuple(element_size * stride for stride in reversed(strides[:-1])), tuple(reversed(block)),
-            swizzle=_SWIZZLES[swizzle], l2_promotion=L2Promotion.B128, fill=Fill.NAN if padding else Fill.ZERO,
-        )  # fmt: skip
-        return encode(validate(tensor))
+        tensor = _describe(address, swizzle, element_size, element_type, shape, strides, padding)
+        return encode(validate(replace(tensor, box=tuple(reversed(block)))))
+
+    def fill_tma_descriptor_im2col(
+        self, address: int, swizzle: int, element_size: int, element_type: int, block: Sequence[int],
+        shape: Sequence[int], strides: Sequence[int], padding: int, lower: Sequence[int], upper: Sequence[int],
+        steps: Sequence[int],
+    ) -> bytes:  # fmt: skip
+        """Return a tensor map for im2col; a block has pixels and channels."""
+        tensor = _describe(address, swizzle, element_size, element_type, shape, strides, padding)
+        pixels, channels = block
+        im2col = Im2col(tuple(reversed(lower)), tuple(reversed(upper)), channels, pixels)
+        return encode(validate(replace(tensor, im2col=im2col, element_strides=tuple(reversed(steps)))))
 
     def build_signature_metadata(self, types: Sequence[str]) -> list[str]:
         """Return what `launch` needs to know about the types of arguments."""
@@ -219,6 +254,18 @@ class Launcher:
                 raise RuntimeError(f"Triton Error [CUDA]: {why.code.meaning}") from None
         if leave is not None:
             leave(metadata)
+
+
+def _describe(
+    address: int, swizzle: int, element_size: int, element_type: int, shape: Sequence[int], strides: Sequence[int],
+    padding: int,
+) -> TensorMap:  # fmt: skip
+    """Return what all kinds of tensor maps have."""
+    return TensorMap(
+        _ELEMENTS[element_type], address, tuple(reversed(shape)),
+        tuple(element_size * stride for stride in reversed(strides[:-1])),
+        swizzle=_SWIZZLES[swizzle], l2_promotion=L2Promotion.B128, fill=Fill.NAN if padding else Fill.ZERO,
+    )  # fmt: skip
 
 
 def flatten(arguments: Sequence[Any], annotations: Sequence[Argument]) -> Iterator[Any]:

@@ -128,6 +128,7 @@ def test_the_linker_gets_the_option_that_stores_ptx_unless_switched_off(tmp_path
         (["--baseline", "absent.json", "program.py"], "--baseline absent.json: No such file or directory"),
         (["--baseline", "program.py", "program.py"], "--baseline program.py: program.py is not JSON"),
         (["--", "./absent"], "./absent: No such file or directory"),
+        (["absent.py"], "absent.py: No such file or directory"),
         ([], "the following arguments are required: PROGRAM"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import struct
+from functools import partial
 
 import pytest
 import torch
@@ -13,8 +14,8 @@ from pyptx.driver.codes import Code
 from pyptx.driver.process import Driver
 from pyptx.driver.settings import Settings
 from pyptx.driver.signatures import ENTRIES
-from pyptx.driver.triton import Argument, Launcher, flatten, keep_ptx, pack, register
-from pyptx.tensormap import ElementType, Fill, L2Promotion, Swizzle, TensorMap, decode
+from pyptx.driver.triton import Argument, Launcher, flatten, keep_ptx, measure, pack, register
+from pyptx.tensormap import ElementType, Fill, Im2col, L2Promotion, Swizzle, TensorMap, decode
 
 CONSTANT, VALUE, TUPLE = (Argument(None, number) for number in range(3))
 SCALE = """\
@@ -144,6 +145,33 @@ def test_a_descriptor_becomes_a_tensor_map(launcher: Launcher) -> None:
         ElementType.F16, 0x10000, (200, 100), (512,), (32, 64), swizzle=Swizzle.B128, l2_promotion=L2Promotion.B128,
         fill=Fill.NAN,
     )  # fmt: skip
+
+
+def test_a_convolution_is_described_by_its_pixels_and_channels(launcher: Launcher) -> None:
+    data = launcher.fill_tma_descriptor_im2col(
+        0x10000, 2, 2, 6, [64, 32], [2, 8, 9, 32], [2304, 288, 32, 1], 0, [-1, -2], [-3, -4], [1, 1, 2, 1]
+    )
+    assert decode(data) == TensorMap(
+        ElementType.F16, 0x10000, (32, 9, 8, 2), (64, 576, 4608), element_strides=(1, 2, 1, 1),
+        im2col=Im2col((-2, -1), (-4, -3), 32, 64), swizzle=Swizzle.B64, l2_promotion=L2Promotion.B128,
+    )  # fmt: skip
+
+
+def test_a_benchmark_runs_a_function_once_and_counts_instructions(launcher: Launcher) -> None:
+    x = torch.ones(64)
+    x.grad = torch.ones(64)
+    run = partial(measure, launcher.driver, lambda: scale(launcher, x, 2.0, 2))
+    assert run(25, 100, grad_to_none=[x]) == 64 * 11
+    assert x.grad is None
+    assert torch.equal(x, torch.full((64,), 2.0))
+    assert run(quantiles=(0.5, 0.2)) == [run()] * 2
+    assert run(quantiles=[0.5]) == run(return_mode="median")
+    assert run(rep=20, return_mode="all") == [run()]
+    assert measure(launcher.driver, list) == 1.0
+
+
+def test_the_device_of_tensors_on_the_cpu_has_no_number(launcher: Launcher) -> None:
+    assert launcher.get_device_properties(None) == launcher.get_device_properties(0)
 
 
 def test_a_process_has_one_driver() -> None:

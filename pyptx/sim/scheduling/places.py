@@ -95,7 +95,7 @@ def describe_places(state: State) -> list[str]:
     numbers = number_ctas(state)
     grid = f"`{state.machine.launch.label}` " if state.machine.launch.label else ""
     counts: dict[tuple[str, str], tuple[int, str]] = {}
-    for doing, _, place, lanes in list_groups(state):
+    for doing, _, place, lanes in sorted(list_groups(state), key=lambda group: group[0] == "exited"):
         first = f"{grid}CTA {numbers[int(lanes.cta[0])]} warp {int(lanes.index[0]) // state.shape.ctas // 32}"
         count, example = counts.get((doing, str(place)), (0, first))
         counts[doing, str(place)] = count + lanes.n, example

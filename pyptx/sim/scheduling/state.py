@@ -89,8 +89,8 @@ class State:
             return np.full(lanes.n, int(operand.value))
         if isinstance(operand, RegisterOperand | LabelOperand):
             row = operands.row(operand.name, step.scope)
-            if row is not None:
-                return self.machine.row(row.letter, row.index)[lanes.sel]
+            assert row is not None
+            return self.machine.row(row.letter, row.index)[lanes.sel]
         try:
             expression = operands.read(operand, "b64", step.scope)
         except Unreadable as why:

@@ -105,16 +105,12 @@ class _Atomic:
 
 
 def _choose_update(op: str, kind: str, flushes: bool) -> tuple[np.dtype[Any], Update]:
-    """Return the dtype that an operation works on and its update; f16 and bf16 pairs are updated by halves."""
+    """Return the dtype that an operation works on and its update; f16 and bf16 pairs are updated by halves, f32
+    and f64 only added."""
     if kind in ("f32", "f64"):
-        plain: Update = {
-            "add": np.add,
-            "min": make_extreme(greater=False, nan=False),
-            "max": make_extreme(greater=True, nan=False),
-        }[op]
-        if (op, kind) == ("add", "f32") and flushes:
+        if kind == "f32" and flushes:
             return dtype_of(kind), lambda old, b: flush(flush(old) + flush(b))
-        return dtype_of(kind), plain
+        return dtype_of(kind), np.add
     name = kind.removesuffix("x2")
     if name in ("f16", "bf16"):
         return dtype_of(kind), partial(_round_narrow, op, name)

@@ -1,4 +1,4 @@
-"""Build the driver library, and the auditor of the dynamic linker, with a C compiler."""
+"""Build the libraries of the driver and the runtime, and the auditor of the dynamic linker, with a C compiler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from pathlib import Path
 
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.lookup import Symbol, list_symbols
-from pyptx.driver.signatures import C_TYPES, PER_THREAD, Entry
+from pyptx.driver.runtime import VERSIONS, write_sources
+from pyptx.driver.signatures import PER_THREAD, Entry, write_parameters
 
 NAME, AUDIT_NAME = "libcuda.so.1", "libpyptx_audit.so"
 _SOURCES = Path(__file__).parent / "csrc"
@@ -54,11 +55,10 @@ def write_entries() -> str:
 
 
 def _write_entry(name: str, entry: Entry, number: int) -> str:
-    parameters = ", ".join(f"{C_TYPES[kind]} a{index}" for index, kind in enumerate(entry.kinds)) or "void"
     values = ", ".join(f"(uint64_t)a{index}" for index in range(len(entry.kinds)))
     arguments = f"(const uint64_t[]){{{values}}}" if entry.kinds else "NULL"
     function = "pyptx_driver_give_back" if _GIVES_BACK.search(name) else "pyptx_driver_call"
-    return f"int {name}({parameters}) {{ return {function}({number}, {arguments}); }}"
+    return f"int {name}({write_parameters(entry.kinds)}) {{ return {function}({number}, {arguments}); }}"
 
 
 def _write_symbol(symbol: Symbol) -> str:
@@ -84,6 +84,23 @@ def build(target: Path, compiler: Sequence[str]) -> None:
         _compile(target, compiler, [f"-I{_SOURCES}", f"-Wl,-soname,{NAME}", *map(str, sources), "-ldl", "-lpthread"])
 
 
+def build_runtime(target: Path, driver: Path, version: int, compiler: Sequence[str]) -> None:
+    """Build the runtime library of a major version over the driver library."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, text in write_sources(version).items():
+            (folder / file).write_text(text, "ascii")
+        sources = [*sorted((_SOURCES / "runtime").glob("*.c")), folder / "functions.c"]
+        options = [f"-I{_SOURCES / 'runtime'}", f"-I{folder}", f"-DRUNTIME_VERSION={VERSIONS[version]}"]
+        options += [f"-Wl,-soname,{name_runtime(version)}", f"-Wl,--version-script={folder / 'exports.map'}"]
+        _compile(target, compiler, [*options, *map(str, sources), str(driver), "-lpthread"])
+
+
+def name_runtime(version: int) -> str:
+    """Return the file name of the runtime library of a major version."""
+    return f"libcudart.so.{version}"
+
+
 def build_audit(target: Path, compiler: Sequence[str]) -> None:
     """Build the auditor. Raise RuntimeError where the C library has none: only glibc has."""
     _compile(target, compiler, [str(_SOURCES / "audit.c")])
@@ -93,7 +110,7 @@ def _compile(target: Path, compiler: Sequence[str], words: Sequence[str]) -> Non
     """Compile a library. Writes the file at once, so that processes may build it at the same time."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         library = Path(folder) / target.name
-        options = ["-shared", "-fPIC", "-O2", "-Wall", "-o", str(library)]
+        options = ["-shared", "-fPIC", "-O1", "-Wall", "-o", str(library)]
         process = subprocess.run([*compiler, *options, *words], capture_output=True, text=True, check=False)
         if process.returncode:
             raise RuntimeError(f"{' '.join(compiler)} failed:\n{process.stderr}")
@@ -103,6 +120,8 @@ def _compile(target: Path, compiler: Sequence[str], words: Sequence[str]) -> Non
 def compute_digest() -> str:
     """Return a digest of everything that the libraries are built from."""
     digest = hashlib.sha256(write_entries().encode())
-    for path in sorted(_SOURCES.iterdir()):
+    for version in VERSIONS:
+        digest.update("".join(write_sources(version).values()).encode())
+    for path in sorted(_SOURCES.rglob("*.[ch]")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

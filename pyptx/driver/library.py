@@ -6,7 +6,18 @@ import os
 import stat
 from pathlib import Path
 
-from pyptx.driver.build import AUDIT_NAME, NAME, NoCompiler, build, build_audit, compute_digest, find_compiler
+from pyptx.driver.build import (
+    AUDIT_NAME,
+    NAME,
+    NoCompiler,
+    build,
+    build_audit,
+    build_runtime,
+    compute_digest,
+    find_compiler,
+    name_runtime,
+)
+from pyptx.driver.runtime import VERSIONS
 
 
 class Untrusted(Exception):
@@ -14,11 +25,16 @@ class Untrusted(Exception):
 
 
 def find_library() -> Path:
-    """Return the library, which is always called `libcuda.so.1` and alone in its folder; build it if needed."""
+    """Return the driver library, which is always called `libcuda.so.1`, in a folder with the runtime libraries only;
+    build them if needed."""
     folder = make_private(find_cache() / "driver" / compute_digest())
     library = folder / NAME
     if not library.exists():
         build(library, find_compiler())
+    for version in VERSIONS:
+        runtime = folder / name_runtime(version)
+        if not runtime.exists():
+            build_runtime(runtime, library, version, find_compiler())
     return library
 
 

@@ -7,7 +7,7 @@ A kind is one word: `pointer` (also handles and device addresses), `result` (a p
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,11 @@ C_TYPES = {
     "pointer": "uintptr_t", "result": "uintptr_t", "size": "size_t", "int": "int", "uint": "unsigned",
     "ushort": "unsigned short", "byte": "unsigned char",
 }  # fmt: skip
+
+
+def write_parameters(kinds: Sequence[str], types: Mapping[str, str] = C_TYPES) -> str:
+    """Return the parameters of a C function, named a0, a1 …"""
+    return ", ".join(f"{types[kind]} a{index}" for index, kind in enumerate(kinds)) or "void"
 
 
 @dataclass(frozen=True, slots=True)

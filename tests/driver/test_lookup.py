@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pyptx.driver.build import build, build_runtime, find_compiler
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.calls.errors import VERSION
 from pyptx.driver.codes import Code
@@ -137,9 +138,9 @@ def test_a_function_that_is_not_simulated_names_itself(run_program: Run) -> None
     assert process.stderr == "pyptx: the simulated CUDA driver does not support cuGraphicsMapResources\n"
 
 
-def test_the_library_is_built_without_warnings(library: Path, tmp_path: Path) -> None:
-    from pyptx.driver.build import build, find_compiler
-
-    build(tmp_path / "libcuda.so.1", [*find_compiler(), "-Werror", "-Wextra", "-Wno-unused-parameter"])
+def test_the_libraries_are_built_without_warnings(tmp_path: Path) -> None:
+    compiler = [*find_compiler(), "-Werror", "-Wextra", "-Wno-unused-parameter"]
+    build(tmp_path / "libcuda.so.1", compiler)
+    build_runtime(tmp_path / "libcudart.so.12", tmp_path / "libcuda.so.1", 12, compiler)
     names = subprocess.run(["nm", "-D", "--defined-only", tmp_path / "libcuda.so.1"], capture_output=True, check=True)
     assert b"cuInit" in names.stdout

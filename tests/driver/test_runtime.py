@@ -1,0 +1,143 @@
+"""The runtime library: its tables against NVIDIA's headers in the test environment, and a program in C."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from functools import cache
+from importlib.util import find_spec
+from itertools import zip_longest
+from pathlib import Path
+
+from pyptx.driver.build import find_compiler, name_runtime
+from pyptx.driver.runtime import list_errors, list_functions, list_properties
+from tests.driver.conftest import PROGRAMS, Run
+from tests.driver.test_lookup import parse_kind, read_header
+
+VERSION = 13
+"""The major version of the header."""
+OUTSIDE = {"cudaProfilerStart", "cudaProfilerStop"}
+"""Functions of other headers."""
+
+
+@cache
+def read_parameters() -> dict[str, str]:
+    """Return the parameters of each function in the header."""
+    header = re.sub(r"/\*.*?\*/", "", read_header("cuda_runtime_api.h"), flags=re.DOTALL)
+    header = re.sub(r"__dv\([^)]*\)", "", header)
+    return {name: " ".join(text.split()) for name, text in re.findall(r"CUDARTAPI\s+(cuda\w+)\s*\(([^)]*)\)", header)}
+
+
+def test_every_function_of_the_header_is_listed() -> None:
+    assert len(read_parameters()) > 300
+    names = {function.name for function in list_functions(VERSION)}
+    assert set(read_parameters()) - names - {name + "_ptsz" for name in names} == set()
+
+
+def test_functions_have_variants_as_in_the_header() -> None:
+    pattern = r"#\s*define\s+(cuda\w+)\s+__CUDART_API_(PT[SD][ZS])\(\1\)"
+    header = {name: f"_{suffix.lower()}" for name, suffix in re.findall(pattern, read_header("cuda_runtime_api.h"))}
+    assert len(header) > 60
+    listed = {function.name: function.suffix for function in list_functions(VERSION) if function.suffix}
+    assert {name: suffix for name, suffix in listed.items() if name in read_parameters()} == header
+
+
+def parse_runtime_kind(parameter: str) -> str:
+    """Return the kind of a C parameter."""
+    if "*" in parameter or "[" in parameter:
+        return "pointer"
+    if re.search(r"\bcuda\w+_t\b", parameter) or re.search(r"\bcuda(HostFn|StreamCallback)\w*\b", parameter):
+        return "pointer"
+    named = re.search(r"\b(dim3|struct cudaExtent|struct cudaPitchedPtr)\b", parameter)
+    if named:
+        return {"dim3": "dim3", "struct cudaExtent": "extent", "struct cudaPitchedPtr": "pitched"}[named[1]]
+    return parse_kind(parameter)
+
+
+def test_functions_take_the_parameters_of_the_header() -> None:
+    wrong: list[str] = []
+    functions = [item for item in list_functions(VERSION) if item.kinds and item.name in read_parameters()]
+    for function in functions:
+        expected = [parse_runtime_kind(item) for item in read_parameters()[function.name].split(",")]
+        kinds = [kind.replace("result", "pointer") for kind in function.kinds]
+        pairs = zip_longest(kinds, expected)
+        if not all(kind == other or (other == "enum" and kind in ("int", "uint")) for kind, other in pairs):
+            wrong.append(f"{function.name}: {kinds}, in the header {expected}")
+    assert len(functions) > 150
+    assert wrong == []
+
+
+def test_errors_are_those_of_the_header() -> None:
+    header = dict(
+        re.findall(r"^\s*(cuda(?:Error\w+|Success))\s*=\s*(\d+)", read_header("driver_types.h"), re.MULTILINE)
+    )
+    listed = {name: str(number) for number, (name, _) in list_errors().items()}
+    assert {name: header.get(name) for name in listed} == listed
+
+
+def test_properties_are_those_of_the_header() -> None:
+    found = re.search(
+        r"struct __device_builtin__ cudaDeviceProp\n\{(.*?)\n\};", read_header("driver_types.h"), re.DOTALL
+    )
+    assert found is not None
+    text = re.sub(r"/\*.*?\*/", "", found[1], flags=re.DOTALL)
+    members = re.findall(r"(\w+)\s+(\w+)(?:\[(\d+)\])?;", text)
+    header = [(kind, name, int(count or 1)) for kind, name, count in members]
+    assert [name for _, name, _ in header[:3]] == ["name", "uuid", "luid"]
+    types = {"size": "size_t", "int": "int"}
+    listed = [(types[kind], name, len(attributes)) for kind, name, attributes in list_properties(VERSION)]
+    assert listed == header[3:]
+
+
+def find_include() -> Path:
+    """Return the folder of NVIDIA's headers."""
+    spec = find_spec("nvidia")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return next(file for root in spec.submodule_search_locations for file in Path(root).rglob("cuda.h")).parent
+
+
+OUTPUT = """\
+2 1 1 | NVIDIA H100 80GB HBM3 9.0 80 132 1 1 1
+cudaDeviceGetAttribute(&number, 999, 0): cudaErrorInvalidValue
+cudaErrorInvalidValue
+managed: 1 0
+cudaMemcpyToSymbol(&scale, &two, size, 1, cudaMemcpyHostToDevice): cudaErrorInvalidValue
+launch: 2 1998, 1000 threads, 1000, 1
+0 1 2 3 0 1 2 3 3 1 0 -2
+attributes: 1024 80 90 1, 8, 8 4
+rows: ---ab-ef-ij- ++-ab-++-ij-
+cudaMemcpy2D(rows, 2, text, 4, 3, 1, cudaMemcpyHostToDevice): cudaErrorInvalidPitchValue
+cudaMemcpy(rows, text, 1, (enum cudaMemcpyKind)7): cudaErrorInvalidMemcpyDirection
+cudaErrorInvalidMemcpyDirection
+graphs: 12 2 2 1, 3001 threads
+1 unrecognized error code
+1 1 1 0
+launch(1, 2048, 0, 0, array, N): cudaErrorInvalidConfiguration
+launch(1, 32, 1 << 20, 0, array, N): cudaErrorInvalidValue
+cudaLaunchKernel((void *)unknown, make(1), make(1), 0, 0, 0): cudaErrorInvalidDeviceFunction
+cudaMemcpyToSymbol(values, &null, 4, 0, cudaMemcpyHostToDevice): cudaErrorInvalidSymbol
+cudaErrorInvalidSymbol cudaErrorInvalidSymbol cudaSuccess
+launch(4, 256, 0, 0, array, N + 1): cudaErrorIllegalAddress
+cudaErrorIllegalAddress cudaErrorIllegalAddress cudaErrorIllegalAddress
+cudaSuccess
+cudaArrayGetPlane(0, 0, 0): cudaErrorNotSupported
+launch(4, 256, 0, 0, array, N): cudaErrorInvalidDeviceFunction
+""".splitlines()
+"""What each part prints, and the calls that fail: those that must."""
+
+
+def test_a_program_with_kernels_runs(run_program: Run, library: Path, tmp_path: Path) -> None:
+    program = tmp_path / "runtime"
+    words = [*find_compiler(), "-o", program, PROGRAMS / "runtime.c", f"-I{find_include()}"]
+    subprocess.run([*words, library.parent / name_runtime(VERSION), f"-Wl,-rpath-link,{library.parent}"], check=True)
+    process = run_program([str(program)], count=2)
+    assert process.stdout.splitlines() == OUTPUT
+    first, *_, last = process.stderr.splitlines()
+    assert (
+        first
+        == "pyptx: cuLaunchKernelEx: `multiply` asks for 1048576 bytes of dynamic shared memory; the limit is 49152"
+    )
+    assert "error[PTX1110]: `ld.global.f32` accesses 4 bytes" in process.stderr
+    assert last == "pyptx: the simulated CUDA driver does not support cudaArrayGetPlane"
+    assert process.returncode == 0

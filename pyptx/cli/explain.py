@@ -12,7 +12,7 @@ from pyptx.diagnostics import Rule
 
 RULE_TABLES = (
     "parser.rules", "check.rules", "toolchain.rules", "dsl.rules", "tensormap.rules", "runtime.rules",
-    "sim.rules.faults", "sim.rules",
+    "sim.rules.faults", "sim.rules", "driver.rules",
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from pyptx.driver.devices import DEVICES
 from pyptx.driver.launcher import run_program
 from pyptx.driver.library import Untrusted
 from pyptx.driver.reports import SUFFIXES, Baseline, Record, format_report, list_new, read_records
-from pyptx.driver.settings import Settings
+from pyptx.driver.settings import ORDERS, Settings
 from pyptx.sim.observers.checks import parse_choice
 from pyptx.sim.scheduling.orders import SCHEDULES
 
@@ -35,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--schedule", default="eager", choices=SCHEDULES, metavar="NAME", help=f"one of {', '.join(SCHEDULES)}"
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the schedule (default: 0)")
+    parser.add_argument(
+        "--order", default="sync", choices=ORDERS, help="when work of streams runs: at once, or as late as it may"
+    )
     parser.add_argument("--stop", action="store_true", help="make a launch with an error fail, like a fault")
     parser.add_argument(
         "--from-images", action="store_true", help="simulate the PTX that compilers stored in cubins and fatbins"
@@ -70,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             parse_choice(args.check, "report")
             settings = Settings(
-                args.device, args.devices, args.check, args.schedule, args.seed, stop=args.stop,
+                args.device, args.devices, args.check, args.schedule, args.seed, args.order, stop=args.stop,
                 from_images=args.from_images, line_info=not args.no_line_info, audit=not args.no_audit, records=folder,
                 baseline=str(Path(args.baseline).resolve()) if args.baseline else "",
             )  # fmt: skip
@@ -93,9 +96,10 @@ def run(args: argparse.Namespace) -> int:
 
 def summarize(launches: Sequence[Record], new: Sequence[Record]) -> str:
     """Return how many kernels ran, and how many different findings are new."""
-    kernels = {launch["kernel"] for launch in launches}
+    real = [launch for launch in launches if launch["grid"]]
+    kernels = {launch["kernel"] for launch in real}
     counts = Counter(item["severity"] for item in new)
-    text = f"{format_count('launch', len(launches), plural='launches')} of {format_count('kernel', len(kernels))}"
+    text = f"{format_count('launch', len(real), plural='launches')} of {format_count('kernel', len(kernels))}"
     parts = [format_count(str(severity), counts[str(severity)]) for severity in Severity if counts[str(severity)]]
     codes = sorted({item["code"] for item in new})
     known = any(launch["diagnostics"] for launch in launches) and not new

@@ -132,7 +132,7 @@ def join(stream: Stream, event: Event) -> None:
     """Make a stream wait for an event if one of them is capturing: the stream joins the capture of the event."""
     ours, theirs = stream.capture, event.capture
     if theirs is None:
-        if ours is not None and event.time is not None:
+        if ours is not None and event.is_recorded:
             raise ours.fail(Code.ERROR_STREAM_CAPTURE_ISOLATION)
         return
     if theirs.status is Status.NONE:

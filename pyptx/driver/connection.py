@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.process import Driver
 from pyptx.driver.settings import Settings
+from pyptx.driver.streams import finish
 
 LIBRARY = "PYPTX_DRIVER_LIBRARY"
 """The environment variable that names the library."""
@@ -27,5 +29,7 @@ def start(settings: Settings | None = None) -> Driver:
 def connect() -> None:
     """Answer the calls of the library in this process."""
     if not _CALLBACKS:
-        _CALLBACKS.append(_ANSWER(start().answer))
+        driver = start()
+        _CALLBACKS.append(_ANSWER(driver.answer))
+        atexit.register(finish, driver)
         ctypes.CDLL(os.environ[LIBRARY], os.RTLD_NOW | os.RTLD_GLOBAL).pyptx_driver_connect(_CALLBACKS[0])

@@ -157,6 +157,14 @@ def own(graph: Graph) -> ChildGraph:
     return ChildGraph(graph)
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node that does work, and the numbers of the steps that it follows."""
+
+    node: Node
+    before: set[int]
+
+
 @dataclass(eq=False)
 class Executable:
     """A graph that can be launched: a copy of its own, and the nodes of it that are disabled."""
@@ -165,14 +173,15 @@ class Executable:
     graph: Graph
     flags: int
     disabled: set[Node] = field(default_factory=set[Node])
-    order: list[Node] = field(init=False)
+    steps: list[Step] = field(init=False)
 
     def __post_init__(self) -> None:
         self.sort()
 
     def sort(self) -> None:
         """Put the nodes in the order in which they run."""
-        self.order = list(_flatten(self.graph))
+        self.steps = []
+        _flatten(self.graph, set(), self.steps)
 
     def find(self, original: Node) -> Node:
         """Return the copy of a node. DriverError if there is none."""
@@ -190,17 +199,14 @@ class Executable:
                 node.operation = other.operation
         return change
 
-    def run(self, driver: Driver) -> None:
-        """Run the nodes. DriverError if memory of an earlier launch is still allocated."""
-        allocations = [node.operation for node in self.order if isinstance(node.operation, Allocate)]
-        for allocation in allocations:
-            if allocation.address in driver.heap.allocations:
+    def begin(self, driver: Driver) -> None:
+        """Prepare a launch. DriverError if memory of an earlier one is still allocated."""
+        for step in self.steps:
+            allocation = step.node.operation
+            if isinstance(allocation, Allocate) and allocation.address in driver.heap.allocations:
                 if not self.flags & AUTO_FREE:
                     raise DriverError(Code.ERROR_INVALID_VALUE)
                 driver.heap.free(allocation.address, (allocation.pool.kind,))
-        for node in self.order:
-            if node not in self.disabled:
-                node.operation.run(driver)
 
 
 def _list_all(graph: Graph) -> Iterator[Node]:
@@ -211,13 +217,19 @@ def _list_all(graph: Graph) -> Iterator[Node]:
             yield from _list_all(node.operation.graph)
 
 
-def _flatten(graph: Graph) -> Iterator[Node]:
-    """Return the nodes that do work, in order."""
+def _flatten(graph: Graph, before: set[int], steps: list[Step]) -> set[int]:
+    """Add the nodes that do work, in order, after some steps. Return the steps that end last."""
+    ends: dict[Node, set[int]] = {}
     for node in graph.list_in_order():
+        previous = before.union(*(ends[other] for other in node.dependencies))
         if isinstance(node.operation, ChildGraph):
-            yield from _flatten(node.operation.graph)
-        elif not isinstance(node.operation, Empty):
-            yield node
+            ends[node] = _flatten(node.operation.graph, previous, steps)
+        elif isinstance(node.operation, Empty):
+            ends[node] = previous
+        else:
+            ends[node] = {len(steps)}
+            steps.append(Step(node, previous))
+    return before.union(*ends.values())
 
 
 def _pair(old: Graph, new: Graph, pairs: list[tuple[Node, Node]]) -> tuple[Change, Node | None]:
@@ -237,17 +249,6 @@ def _pair(old: Graph, new: Graph, pairs: list[tuple[Node, Node]]) -> tuple[Chang
         else:
             pairs.append((node, other))
     return (Change.NONE, None) if len(ours) == len(theirs) else (Change.TOPOLOGY, None)
-
-
-@dataclass(frozen=True, slots=True)
-class GraphLaunch(Operation):
-    """The launch of a graph in a stream."""
-
-    kind: ClassVar[int] = 4
-    executable: Executable
-
-    def run(self, driver: Driver) -> None:
-        self.executable.run(driver)
 
 
 def find_ancestors(nodes: Iterable[Node]) -> set[Node]:

@@ -23,7 +23,7 @@ _QUARANTINE_COUNT, _QUARANTINE_BYTES = 256, 1 << 28
 
 @dataclass(slots=True)
 class Allocation:
-    """Memory with one owner. `kind` is `device`, `managed`, `host` (page-locked), `registered` or `module`; `data`
+    """Memory with one owner. `kind` is `device`, `managed`, `host` (page-locked) or `registered`; `data`
     keeps memory of ours alive."""
 
     address: int
@@ -59,6 +59,8 @@ class Heap:
         self.count = 0
         self._freed = deque[tuple[int, Any]]()
         self._freed_bytes = 0
+        self.reuses = 0
+        """How often freed memory was given back, whose addresses may belong to new allocations since."""
 
     def allocate(self, size: int, kind: str, device: int, limit: int, place: str = "") -> Allocation:
         """Allocate memory; DriverError if the device, of `limit` bytes, or this machine has no room for it."""
@@ -116,6 +118,7 @@ class Heap:
         while len(self._freed) > _QUARANTINE_COUNT or self._freed_bytes > _QUARANTINE_BYTES:
             size, _ = self._freed.popleft()
             self._freed_bytes -= size
+            self.reuses += 1
 
     def find(self, address: int) -> Allocation | None:
         """Return the allocation that contains an address."""
@@ -123,6 +126,14 @@ class Heap:
         if region is None or address >= region.low + region.size:
             return None
         return self.allocations.get(region.low)
+
+    def find_kind(self, address: int) -> str:
+        """Return the kind of the memory at an address: `device` also for variables of modules; empty if unknown."""
+        allocation = self.find(address)
+        if allocation is not None:
+            return allocation.kind
+        region = self.space.find_region(address)
+        return "device" if region is not None and address < region.low + region.size else ""
 
     def view(self, address: int, size: int) -> Bytes | None:
         """Return bytes of one allocation or module variable; None for memory that is not ours. DriverError if the

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
-from pyptx.diagnostics import Diagnostic, PtxError, Severity, escape_unprintable
+from pyptx.diagnostics import Diagnostic, PtxError, Severity
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.findings import report
 from pyptx.driver.modules import Kernel
 from pyptx.driver.process import Context, Driver
-from pyptx.driver.reports import Record, make_key
+from pyptx.driver.reports import Record
 from pyptx.sim.launch.hosted import Outcome, run_in_place
 from pyptx.sim.launch.prepared import Options
 from pyptx.sim.observers.checks import parse_choice
@@ -54,8 +51,8 @@ class Request:
         return f"`{self.kernel.name}`, grid {self.grid}, block {self.block}{cluster}{place}"
 
 
-def launch(driver: Driver, context: Context, request: Request) -> None:
-    """Run a launch. DriverError if it faults; the context keeps the code of a fault."""
+def launch(driver: Driver, context: Context, request: Request) -> Outcome:
+    """Run a launch and return what it left. DriverError if it faults; the context keeps the code of a fault."""
     settings, start = driver.settings, time.perf_counter()
     selection = parse_choice(settings.check, "report")
     options = Options(
@@ -76,6 +73,7 @@ def launch(driver: Driver, context: Context, request: Request) -> None:
     if code is not None:
         context.error = code
         raise DriverError(code)
+    return outcome
 
 
 def _list_diagnostics(outcome: Outcome) -> list[Diagnostic]:
@@ -110,18 +108,4 @@ def _report(
         "shared": request.shared, "place": request.place, "instructions": instructions, "seconds": seconds,
         "diagnostics": [{**item.as_json(), "source": lines.find(item.origin) if lines else ""} for item in diagnostics],
     }  # fmt: skip
-    news: list[Diagnostic] = []
-    for item, entry in zip(diagnostics, record["diagnostics"], strict=True):
-        key = make_key(record, entry)
-        if key not in driver.reported and not (driver.baseline is not None and driver.baseline.knows(record, entry)):
-            news.append(item)
-        driver.reported.add(key)
-    if news:
-        sys.stdout.flush()
-        text = f"pyptx: launch of {request}\n{PtxError(news, source)}\n"
-        sys.stderr.write(escape_unprintable(text))
-        sys.stderr.flush()
-    if driver.settings.records:
-        file = Path(driver.settings.records) / f"{os.getpid()}.jsonl"
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(record) + "\n")
+    report(driver, f"launch of {request}", record, diagnostics, source)

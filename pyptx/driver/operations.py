@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from pyptx.driver.heap import Bytes
 from pyptx.driver.launching import Request, launch
 from pyptx.driver.pools import Pool
 from pyptx.driver.process import Context, Driver
+from pyptx.sim.hazards.ranges import NONE, AccessedMemory, Ranges
 
 if TYPE_CHECKING:
     from pyptx.driver.captures import Capture
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+UNTOUCHED = AccessedMemory()
 HOST_MEMORY, DEVICE_MEMORY, ARRAY, ANY_MEMORY = 1, 2, 3, 4
 """Where the bytes of a copy are, by their number in the enum `CUmemorytype`."""
 
@@ -34,6 +37,10 @@ class Event:
     device: int
     flags: int
     time: int | None = None
+    is_recorded: bool = False
+    """Whether it was recorded outside captures."""
+    place: str = ""
+    """Where the program recorded it."""
     capture: Capture | None = None
     nodes: list[Node] = field(default_factory=list["Node"])
 
@@ -42,9 +49,20 @@ class Operation:
     """Work of a stream or a node of a graph. `kind` is its number in the enum `CUgraphNodeType`."""
 
     kind: ClassVar[int]
+    changes_lifetime: ClassVar[bool] = False
+    """Whether it begins or ends the life of memory."""
 
-    def run(self, driver: Driver) -> None:
-        """Do the work. DriverError if it fails."""
+    def run(self, driver: Driver) -> AccessedMemory:
+        """Do the work, and return the memory that it accessed. DriverError if it fails."""
+        return UNTOUCHED
+
+    def stage(self, driver: Driver) -> Operation:
+        """Return the operation to run later: what the program may change at once has been copied."""
+        return self
+
+    def is_awaited(self, driver: Driver, *, is_async: bool) -> bool:
+        """Return whether the call that submits it returns only when it has ended."""
+        return False
 
     def describe(self) -> str:
         """Return what the work is, for people."""
@@ -60,8 +78,8 @@ class Launch(Operation):
     request: Request
     attributes: dict[int, bytes]
 
-    def run(self, driver: Driver) -> None:
-        launch(driver, self.context, self.request)
+    def run(self, driver: Driver) -> AccessedMemory:
+        return launch(driver, self.context, self.request).find_accessed_memory()
 
     def describe(self) -> str:
         return f"launch of {self.request}"
@@ -87,11 +105,35 @@ class Copy(Operation):
     width: int
     height: int = 1
     depth: int = 1
+    snapshot: NDArray[np.uint8] | None = None
+    """The source when the copy was submitted, if it runs later."""
 
-    def run(self, driver: Driver) -> None:
-        if self.width and self.height and self.depth:
-            target, source = (self._view(driver, side) for side in (self.target, self.source))
-            np.copyto(target, source)
+    def run(self, driver: Driver) -> AccessedMemory:
+        if not (self.width and self.height and self.depth):
+            return UNTOUCHED
+        target, source = (self._view(driver, side) for side in (self.target, self.source))
+        np.copyto(target, source)
+        return AccessedMemory(_list_rows(source), _list_rows(target))
+
+    def stage(self, driver: Driver) -> Copy:
+        self._view(driver, self.target)
+        snapshot = self._view(driver, self.source).copy()
+        if driver.heap.find_kind(self.source.address):
+            return replace(self, snapshot=snapshot)
+        return replace(self, snapshot=snapshot, source=Side(HOST_MEMORY, snapshot.ctypes.data))
+
+    def is_awaited(self, driver: Driver, *, is_async: bool) -> bool:
+        target, source = (driver.heap.find_kind(side.address) for side in (self.target, self.source))
+        return not target if is_async else (target, source) != ("device", "device")
+
+    def find_change(self, driver: Driver) -> Ranges:
+        """Return the bytes of the source that have changed since the copy was submitted."""
+        if self.snapshot is None:
+            return NONE
+        source = self._view(driver, self.source)
+        changed = _list_addresses(source)[source != self.snapshot]
+        # Bytes stay apart, as work may have changed some of them.
+        return Ranges.merge(changed, 1, np.arange(len(changed)))
 
     def _view(self, driver: Driver, side: Side) -> NDArray[np.uint8]:
         pitch = side.pitch or self.width
@@ -120,16 +162,20 @@ class Fill(Operation):
     width: int
     height: int
 
-    def run(self, driver: Driver) -> None:
+    def run(self, driver: Driver) -> AccessedMemory:
         row = self.width * self.element
         if self.address % self.element or (self.height > 1 and self.pitch < row):
             raise DriverError(Code.ERROR_INVALID_VALUE)
         if not row or not self.height:
-            return
+            return UNTOUCHED
         view = view_memory(driver, self.address, (self.height - 1) * self.pitch + row, is_device=True)
         rows = np.lib.stride_tricks.as_strided(view, (self.height, row), (self.pitch, 1))
         data = self.value.to_bytes(4, "little")[: self.element]
         np.copyto(rows, np.tile(np.frombuffer(data, np.uint8), self.width))
+        return AccessedMemory(writes=_list_rows(rows))
+
+    def is_awaited(self, driver: Driver, *, is_async: bool) -> bool:
+        return not is_async and driver.heap.find_kind(self.address) != "device"
 
     def describe(self) -> str:
         return f"memset of {self.height} × {self.width} × {self.element} bytes at {self.address:#x} to {self.value:#x}"
@@ -143,8 +189,9 @@ class HostCall(Operation):
     function: int
     data: int
 
-    def run(self, driver: Driver) -> None:
+    def run(self, driver: Driver) -> AccessedMemory:
         HOST_FUNCTION(self.function)(self.data)
+        return UNTOUCHED
 
     def describe(self) -> str:
         return f"call of the host function at {self.function:#x}"
@@ -159,8 +206,9 @@ class Callback(Operation):
     stream: int
     data: int
 
-    def run(self, driver: Driver) -> None:
+    def run(self, driver: Driver) -> AccessedMemory:
         CALLBACK(self.function)(self.stream, 0, self.data)
+        return UNTOUCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +236,9 @@ class RecordEvent(Operation):
     kind: ClassVar[int] = 7
     event: Event
 
-    def run(self, driver: Driver) -> None:
-        self.event.capture, self.event.time = None, driver.instructions
+    def run(self, driver: Driver) -> AccessedMemory:
+        self.event.time = driver.instructions
+        return UNTOUCHED
 
     def describe(self) -> str:
         return f"record of event {self.event.handle:#x}"
@@ -200,6 +249,7 @@ class Allocate(Operation):
     """An allocation in a graph: each launch makes the same memory accessible."""
 
     kind: ClassVar[int] = 10
+    changes_lifetime: ClassVar[bool] = True
     pool: Pool
     data: Bytes
     device: int
@@ -210,12 +260,29 @@ class Allocate(Operation):
         """The address of the memory."""
         return self.data.ctypes.data
 
-    def run(self, driver: Driver) -> None:
+    def run(self, driver: Driver) -> AccessedMemory:
         self.pool.take(len(self.data))
         driver.heap.register(self.address, self.data, self.pool.kind, self.device, self.place).pool = self.pool
+        return _touch(self.address, len(self.data))
 
     def describe(self) -> str:
         return f"allocation of {len(self.data)} bytes at {self.address:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Born(Operation):
+    """The point in a stream from which memory may be used that has just been allocated."""
+
+    kind: ClassVar[int] = -1
+    changes_lifetime: ClassVar[bool] = True
+    address: int
+    size: int
+
+    def run(self, driver: Driver) -> AccessedMemory:
+        return _touch(self.address, self.size)
+
+    def describe(self) -> str:
+        return f"allocation of {self.size} bytes at {self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,21 +290,22 @@ class Free(Operation):
     """The end of an allocation in stream order."""
 
     kind: ClassVar[int] = 11
+    changes_lifetime: ClassVar[bool] = True
     address: int
 
-    def run(self, driver: Driver) -> None:
-        free_memory(driver, self.address)
+    def run(self, driver: Driver) -> AccessedMemory:
+        return _touch(self.address, free_memory(driver, self.address))
 
     def describe(self) -> str:
         return f"free of {self.address:#x}"
 
 
-def free_memory(driver: Driver, address: int) -> None:
-    """Free memory of a device or a pool."""
+def free_memory(driver: Driver, address: int) -> int:
+    """Free memory of a device or a pool, and return its size."""
     allocation = driver.heap.allocations.get(address)
     if allocation is None or not allocation.is_freed_as_device_memory:
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    driver.heap.free(address, (allocation.kind,))
+    return driver.heap.free(address, (allocation.kind,)).size
 
 
 def view_memory(driver: Driver, address: int, size: int, *, is_device: bool) -> Bytes:
@@ -248,3 +316,21 @@ def view_memory(driver: Driver, address: int, size: int, *, is_device: bool) -> 
     if is_device or not address:
         raise DriverError(Code.ERROR_INVALID_VALUE)
     return host_memory.view(address, size)
+
+
+def _touch(address: int, size: int) -> AccessedMemory:
+    """Return what an operation accesses that replaces all bytes of an allocation."""
+    return AccessedMemory(writes=Ranges.merge(np.array([address]), size))
+
+
+def _list_rows(box: NDArray[np.uint8]) -> Ranges:
+    """Return the rows of a box in memory."""
+    return Ranges.merge(_list_addresses(box[..., :1]).reshape(-1), box.shape[-1])
+
+
+def _list_addresses(box: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the address of each byte of a box."""
+    steps = zip(box.shape, box.strides, strict=True)
+    offsets = [np.arange(size, dtype=np.int64) * stride for size, stride in steps]
+    total: NDArray[np.int64] = reduce(np.add, np.ix_(*offsets))
+    return total + box.ctypes.data

@@ -16,8 +16,9 @@ from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.devices import DEVICES, Device, list_attributes
 from pyptx.driver.heap import Heap
+from pyptx.driver.ordering import Order
 from pyptx.driver.pools import Location, Pool
-from pyptx.driver.reports import Baseline
+from pyptx.driver.reports import Baseline, Key
 from pyptx.driver.settings import Settings
 from pyptx.driver.signatures import PER_THREAD, Entry
 
@@ -116,11 +117,15 @@ class Driver:
         self.captures: list[Capture] = []
         """The captures in progress."""
         self.capture_count = 0
+        self.order = Order()
+        """The work that was submitted, and its order."""
+        self.reuses = 0
+        """The reuses of addresses that `order` knows."""
         self.instructions = 0
         """The instructions of all launches so far, the clock of events."""
         self.baseline = Baseline.read(Path(settings.baseline)) if settings.baseline else None
-        self.reported: set[tuple[str, str, str]] = set()
-        """The code, kernel and place of what has been found."""
+        self.reported: set[Key] = set()
+        """What has been found."""
         self.texts: dict[str, Any] = {}
         """Strings that the program may keep pointers to."""
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 from pyptx import __version__
 from pyptx.diagnostics import Severity
 
+Key = tuple[str, str, str, str]
 Record = dict[str, Any]
 """A launch: its kernel, shape and place in the program, and its diagnostics as JSON."""
 _LEVELS = {str(Severity.ERROR): "error", str(Severity.WARNING): "warning", str(Severity.NOTE): "note"}
@@ -58,9 +59,10 @@ class Baseline:
         )
 
 
-def make_key(launch: Record, item: Record) -> tuple[str, str, str]:
-    """Return what identifies a finding: code, kernel and place, in the kernel's source if it is known."""
-    return item["code"], launch["kernel"], item.get("source") or f"line {item['line']}"
+def make_key(launch: Record, item: Record) -> Key:
+    """Return what identifies a finding: code, kernel and place, in the kernel's source if it is known; and the place of
+    other work that it conflicts with."""
+    return item["code"], launch["kernel"], item.get("source") or f"line {item['line']}", item.get("other_source", "")
 
 
 def iterate_findings(launches: Sequence[Record]) -> Iterator[tuple[Record, Record]]:
@@ -91,7 +93,7 @@ def format_report(suffix: str, device: str, launches: Sequence[Record], baseline
 
 def _make_sarif(launches: Sequence[Record], baseline: Baseline | None) -> Record:
     """Return the findings in the Static Analysis Results Interchange Format 2.1.0, each once."""
-    results: dict[tuple[str, str, str], Record] = {}
+    results: dict[Key, Record] = {}
     for launch, item in iterate_findings(launches):
         notes = [*item["notes"], *([f"help: {item['help']}"] if item["help"] else [])]
         results[make_key(launch, item)] = {

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pyptx.driver.devices import DEVICES
 
 PREFIX = "PYPTX_DRIVER_"
+ORDERS = ("sync", "deferred")
 _MOST_DEVICES = 16
 
 
@@ -21,6 +22,8 @@ class Settings:
     check: str = "all"
     schedule: str = "eager"
     seed: int = 0
+    order: str = "sync"
+    """When work of streams runs: `sync`, when it is submitted, or `deferred`, when the host waits for it."""
     stop: bool = False
     """Whether a finding that is an error makes the launch fail, like a fault."""
     from_images: bool = False
@@ -37,6 +40,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
             raise ValueError(f"no device {self.device!r}; there are {', '.join(DEVICES)}")
+        if self.order not in ORDERS:
+            raise ValueError(f"no order {self.order!r}; there are {', '.join(ORDERS)}")
         if not 1 <= self.count <= _MOST_DEVICES:
             raise ValueError(f"{self.count} devices; there can be 1 to {_MOST_DEVICES}")
 

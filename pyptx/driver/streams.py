@@ -1,15 +1,20 @@
-"""Streams. In `sync` order an operation runs when it is submitted, as with CUDA_LAUNCH_BLOCKING=1."""
+"""Streams. In order `sync` an operation runs when it is submitted, as with CUDA_LAUNCH_BLOCKING=1; in order `deferred`,
+when the host waits for it, as late as possible."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pyptx.driver.captures import Capture, forbid_legacy, forbid_waiting
+from pyptx.driver.captures import Capture, forbid_legacy
 from pyptx.driver.codes import Code, DriverError
-from pyptx.driver.operations import Event, Operation
+from pyptx.driver.conflicts import check_source, report_conflicts
+from pyptx.driver.graphs import Executable
+from pyptx.driver.operations import Born, Event, Operation, RecordEvent, WaitEvent
+from pyptx.driver.ordering import Task
 from pyptx.driver.pools import Pool
-from pyptx.driver.process import Driver, Thread
+from pyptx.driver.process import Driver, Thread, find_caller
 
 LEGACY, PER_THREAD_STREAM = 1, 2
 """The handles of the default streams."""
@@ -25,6 +30,8 @@ class Stream:
     flags: int = 0
     priority: int = 0
     capture: Capture | None = None
+    last_wait: Event | None = None
+    """The last event that it waited for."""
     answers: Any = None
     """Arrays of the last answer about the capture, which the program may still read."""
 
@@ -54,30 +61,143 @@ def find_stream(driver: Driver, thread: Thread, handle: int) -> Stream:
     return driver.handles.get(handle, Stream)
 
 
-def submit(driver: Driver, stream: Stream, operation: Operation) -> None:
-    """Run an operation of a stream, or record it in the stream's capture."""
+def submit(driver: Driver, stream: Stream, operation: Operation, *, is_async: bool = True) -> None:
+    """Add an operation to a stream, or to the stream's capture. In order `sync` it runs now; if it is not async, the
+    host waits for it as the driver API says."""
     if stream.capture is not None:
         stream.capture.add(driver, stream, operation)
         return
     forbid_legacy(driver, stream)
-    operation.run(driver)
+    is_deferred = driver.settings.order == "deferred"
+    if is_deferred:
+        operation = operation.stage(driver)
+    task = _add(driver, stream, operation, find_work(driver, stream))
+    driver.order.after[stream] = task.before | task.bit
+    is_awaited = operation.is_awaited(driver, is_async=is_async)
+    if not is_deferred or isinstance(operation, Born):
+        _run(driver, task)
+    if is_awaited:
+        wait(driver, task.before | task.bit)
 
 
-def run_and_wait(driver: Driver, stream: Stream, operation: Operation) -> None:
-    """Run an operation of a stream and wait for it, which a capture forbids."""
-    forbid_waiting(driver, stream)
-    submit(driver, stream, operation)
-    synchronize(driver)
+def submit_graph(driver: Driver, stream: Stream, executable: Executable) -> None:
+    """Add the nodes of a graph to a stream, after earlier launches of the same graph."""
+    order = driver.order
+    forbid_legacy(driver, stream)
+    _run_pending(driver, order.after.get(executable, 0))
+    executable.begin(driver)
+    before = find_work(driver, stream) | order.after.get(executable, 0)
+    ends: list[int] = []
+    for step in executable.steps:
+        previous = before
+        for number in step.before:
+            previous |= ends[number]
+        if step.node in executable.disabled:
+            ends.append(previous)
+            continue
+        task = _add(driver, stream, step.node.operation, previous)
+        ends.append(task.before | task.bit)
+        if driver.settings.order != "deferred":
+            _run(driver, task)
+    for end in ends:
+        before |= end
+    order.after[stream] = order.after[executable] = before
 
 
-def synchronize(driver: Driver) -> None:
-    """Wait for all streams."""
+def _add(driver: Driver, stream: Stream, operation: Operation, before: int) -> Task:
+    """Add a task; if there are very many, the host waits first."""
+    order = driver.order
+    if order.is_full or driver.heap.reuses != driver.reuses:
+        # Addresses mean other memory now.
+        driver.reuses = driver.heap.reuses
+        wait(driver, order.every)
+        before = 0
+    if isinstance(operation, WaitEvent):
+        stream.last_wait = operation.event
+        before |= order.after.get(operation.event, 0)
+    task = order.add(operation, before, stream, find_caller(), stream.last_wait)
+    if isinstance(operation, RecordEvent):
+        event = operation.event
+        event.is_recorded, event.place, event.capture = True, task.place, None
+        order.after[event] = task.before | task.bit
+    return task
+
+
+def find_work(driver: Driver, stream: Stream) -> int:
+    """Return what ends before the next work of a stream begins: its last work; and the legacy stream waits for the
+    blocking streams of its device, and they for it."""
+    previous = driver.order.after.get(stream, 0)
+    if stream.is_blocking:
+        for other, tasks in driver.order.after.items():
+            if isinstance(other, Stream) and other.device == stream.device and other.is_blocking:
+                previous |= tasks if stream.is_legacy or other.is_legacy else 0
+    return previous
+
+
+def _run(driver: Driver, task: Task) -> None:
+    """Run a task and report how it conflicts with others that have run."""
+    driver.order.done |= task.bit
+    check_source(driver, task)
+    task.accessed = task.operation.run(driver)
+    report_conflicts(driver, task)
+
+
+def _run_pending(driver: Driver, tasks: int) -> None:
+    """Run pending tasks, those that were submitted last first, as far as their order allows. After an error, no pending
+    task runs."""
+    while (task := driver.order.choose_last(tasks)) is not None:
+        try:
+            _run(driver, task)
+        except DriverError:
+            driver.order.drop()
+            raise
+
+
+def wait(driver: Driver, tasks: int) -> None:
+    """Make the host wait for tasks."""
+    _run_pending(driver, tasks)
+    driver.order.wait(tasks)
     for pool in driver.handles.list(Pool):
         pool.trim_to_threshold()
 
 
+def poll(driver: Driver, tasks: int) -> None:
+    """Report whether tasks have ended, DriverError if they have not. Each call runs one more, so that programs that ask
+    again and again go on."""
+    task = driver.order.choose_last(tasks)
+    if task is not None:
+        _run_pending(driver, task.bit)
+    if driver.order.choose_last(tasks) is not None:
+        raise DriverError(Code.ERROR_NOT_READY)
+    wait(driver, tasks)
+
+
+def find_work_of_device(driver: Driver, device: int) -> int:
+    """Return the tasks of all streams of a device."""
+    work = 0
+    for stream, tasks in driver.order.after.items():
+        if isinstance(stream, Stream) and stream.device == device:
+            work |= tasks
+    return work
+
+
+def synchronize(driver: Driver) -> None:
+    """Wait for all streams."""
+    wait(driver, driver.order.every)
+
+
+def finish(driver: Driver) -> None:
+    """Run what the program has never waited for, at its end, so that mistakes in it are found."""
+    with driver.lock, suppress(DriverError):
+        _run_pending(driver, driver.order.every)
+
+
 def measure_milliseconds(driver: Driver, start: Event, end: Event) -> float:
     """Return a time between events that grows with the instructions between them: 1 ns each, and no GPU's time."""
-    if start.time is None or end.time is None:
+    if not start.is_recorded or not end.is_recorded:
         raise DriverError(Code.ERROR_INVALID_HANDLE)
+    if any(driver.order.choose_last(driver.order.after.get(event, 0)) is not None for event in (start, end)):
+        raise DriverError(Code.ERROR_NOT_READY)
+    assert start.time is not None
+    assert end.time is not None
     return (end.time - start.time) * 1e-6

@@ -16,6 +16,7 @@ a, b, c = (ask("cuMemAlloc_v2", size) for _ in range(3))
 host = (ctypes.c_float * 1000)(*range(1000))
 call("cuMemsetD32_v2", a, 0, 1000)
 call("cuMemsetD32_v2", b, 0, 1000)
+call("cuCtxSynchronize")
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
 first, second, blocking = ask("cuStreamCreate", 1), ask("cuStreamCreate", 1), ask("cuStreamCreate", 0)
 event, other = ask("cuEventCreate", 0), ask("cuEventCreate", 0)
@@ -91,8 +92,8 @@ begin()
 launch(add, 4, 256, a, b, c, 1000, stream=first)
 record(event, first)
 call("cuStreamWaitEvent", second, event, 0)
-launch(add, 4, 256, c, b, a, 1000, stream=second)
-launch(add, 4, 256, c, b, b, 1000, stream=first)
+launch(add, 4, 256, c, c, a, 1000, stream=second)
+launch(add, 4, 256, c, c, b, 1000, stream=first)
 record(other, second)
 call("cuStreamWaitEvent", first, other, 0)
 launch(add, 4, 256, a, b, c, 1000, stream=first)
@@ -106,7 +107,7 @@ print(count.value, finish() == graph.value, get_status(second))
 run_graph(graph.value)
 print(fetch(a), fetch(b), fetch(c))
 """
-    assert run(run_program, program) == "1 1 1\n2 True 0\n2.0 2.0 5.0\n"
+    assert run(run_program, program) == "1 1 1\n2 True 0\n3.0 3.0 7.0\n"
 
 
 def test_external_events_are_nodes(run_program: Run) -> None:
@@ -289,7 +290,9 @@ block = ask("cuMemAllocAsync", size, first)
 kept = finish()
 executable = ask("cuGraphInstantiateWithFlags", kept, 0)
 call("cuGraphLaunch", executable, second)
+call("cuStreamSynchronize", second)
 print(try_call("cuMemsetD32_v2", block, 0, 1000), try_call("cuGraphLaunch", executable, second))
+call("cuCtxSynchronize")
 call("cuMemFreeAsync", block, second)
 print(try_call("cuGraphLaunch", executable, second))
 """

@@ -41,7 +41,9 @@ def instantiate(graph, flags=0):
     return ask("cuGraphInstantiateWithFlags", graph, flags)
 
 def launch_graph(executable):
-    return try_call("cuGraphLaunch", executable, stream)
+    code = try_call("cuGraphLaunch", executable, stream)
+    call("cuStreamSynchronize", stream)
+    return code
 
 def fetch(address):
     result = (ctypes.c_float * 1000)()
@@ -267,6 +269,7 @@ notice = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: calls.append(data)
 start_event, end_event = ask("cuEventCreate", 0), ask("cuEventCreate", 0)
 first = add_node("EventRecord", [], start_event)
 call("cuMemsetD32_v2", a, 0, 1000)
+call("cuCtxSynchronize")
 sum = add_node("Kernel", [first], pack_kernel(a, a, c, 1000))
 wait = add_node("EventWait", [sum], start_event)
 last = add_node("EventRecord", [wait], start_event)
@@ -340,6 +343,7 @@ executables = [
 print(struct.unpack("<QQQi4x", parameters.raw[:32])[2:])
 for executable in executables:
     call("cuMemsetD32_v2", a, 0, 1000)
+    call("cuCtxSynchronize")
     print(try_call("cuGraphUpload", executable, stream), launch_graph(executable), fetch(a))
 """
     )

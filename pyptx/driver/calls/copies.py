@@ -5,22 +5,22 @@ from __future__ import annotations
 import struct
 
 from pyptx.driver import host_memory
+from pyptx.driver.captures import forbid_waiting
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.operations import ANY_MEMORY, ARRAY, DEVICE_MEMORY, HOST_MEMORY, Copy, Fill, Operation, Side
 from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
-from pyptx.driver.streams import find_stream, run_and_wait, submit
+from pyptx.driver.streams import find_stream, submit
 
 _DIRECTIONS = {"d": DEVICE_MEMORY, "a": ANY_MEMORY}
 
 
 def _run(driver: Driver, thread: Thread, stream: int | None, operation: Operation) -> None:
-    """Run an operation in a stream; without one, in the default stream, and wait for it."""
+    """Run an operation in a stream; without one, in the default stream, and wait for it if the host takes part."""
     queue = find_stream(driver, thread, stream or 0)
     if stream is None:
-        run_and_wait(driver, queue, operation)
-    else:
-        submit(driver, queue, operation)
+        forbid_waiting(driver, queue)
+    submit(driver, queue, operation, is_async=stream is not None)
 
 
 def _copy(

@@ -6,11 +6,12 @@ import struct
 
 from pyptx.driver.captures import forbid_unsafe, forbid_waiting_for_event, record
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.conflicts import check_recorded
 from pyptx.driver.host_memory import write, write_pointer
 from pyptx.driver.operations import Event, RecordEvent
 from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
-from pyptx.driver.streams import find_stream, measure_milliseconds, submit, synchronize
+from pyptx.driver.streams import find_stream, measure_milliseconds, poll, submit, wait
 
 _DISABLE_TIMING = 2
 _EXTERNAL = 1
@@ -47,12 +48,24 @@ def record_with_flags(driver: Driver, thread: Thread, handle: int, stream: int, 
         submit(driver, queue, RecordEvent(event))
 
 
-@entry("cuEventSynchronize cuEventQuery", "pointer")
+@entry("cuEventSynchronize", "pointer")
 def wait_for_event(driver: Driver, thread: Thread, handle: int) -> None:
+    event = _get_waitable(driver, thread, handle)
+    check_recorded(driver, event)
+    wait(driver, driver.order.after.get(event, 0))
+
+
+@entry("cuEventQuery", "pointer")
+def query_event(driver: Driver, thread: Thread, handle: int) -> None:
+    poll(driver, driver.order.after.get(_get_waitable(driver, thread, handle), 0))
+
+
+def _get_waitable(driver: Driver, thread: Thread, handle: int) -> Event:
     driver.get_context(thread)
-    forbid_waiting_for_event(driver.handles.get(handle, Event))
+    event = driver.handles.get(handle, Event)
+    forbid_waiting_for_event(event)
     forbid_unsafe(driver, thread)
-    synchronize(driver)
+    return event
 
 
 @entry("cuEventElapsedTime cuEventElapsedTime_v2", "result pointer pointer")

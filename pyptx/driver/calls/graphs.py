@@ -14,7 +14,6 @@ from pyptx.driver.graphs import (
     Change,
     Executable,
     Graph,
-    GraphLaunch,
     Node,
     clone,
     create,
@@ -24,7 +23,7 @@ from pyptx.driver.graphs import (
 from pyptx.driver.host_memory import read, read_pointers, read_text, write, write_int, write_pointer
 from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
-from pyptx.driver.streams import find_stream, submit
+from pyptx.driver.streams import find_stream, submit, submit_graph
 
 _FLAGS = 1 | 2 | 4 | 8
 _INSTANTIATE = struct.Struct("<QQQi4x")
@@ -295,8 +294,10 @@ def destroy_executable(driver: Driver, thread: Thread, handle: int) -> None:
 @entry("cuGraphLaunch", "pointer pointer")
 def launch_graph(driver: Driver, thread: Thread, handle: int, stream: int) -> None:
     queue, executable = find_stream(driver, thread, stream), get_executable(driver, handle)
-    operation = GraphLaunch(executable)
-    submit(driver, queue, own(clone(driver, executable.graph)) if queue.capture is not None else operation)
+    if queue.capture is not None:
+        submit(driver, queue, own(clone(driver, executable.graph)))
+    else:
+        submit_graph(driver, queue, executable)
 
 
 @entry("cuGraphUpload", "pointer pointer")

@@ -7,7 +7,7 @@ import struct
 from pyptx.driver.captures import forbid_legacy
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import read, read_ints, read_pointers, write_int, write_pointer
-from pyptx.driver.operations import Allocate, Free
+from pyptx.driver.operations import Allocate, Born, Free
 from pyptx.driver.pools import DEVICE, HOST, HOST_NUMA, MANAGED, NO_LOCATION, PINNED, Location, Pool
 from pyptx.driver.process import Driver, Thread, find_caller
 from pyptx.driver.signatures import entry
@@ -211,6 +211,7 @@ def _allocate(driver: Driver, thread: Thread, pool: Pool, size: int, stream: Str
         pool.give(size)
         raise
     memory.pool = pool
+    submit(driver, stream, Born(memory.address, size))
     return memory.address
 
 

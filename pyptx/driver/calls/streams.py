@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pyptx.driver.captures import forbid_waiting, forbid_waiting_for_all, join, leave
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.conflicts import check_recorded
 from pyptx.driver.host_memory import write_int, write_pointer
 from pyptx.driver.operations import Callback, Event, HostCall, WaitEvent
 from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
-from pyptx.driver.streams import Stream, find_stream, submit, synchronize
+from pyptx.driver.streams import Stream, find_stream, find_work, find_work_of_device, poll, submit, wait
 
 _EXTERNAL = 1
 """In a capture, the wait is a node of the graph."""
@@ -37,26 +38,28 @@ def destroy_stream(driver: Driver, thread: Thread, handle: int) -> None:
 
 @entry("cuStreamSynchronize", "pointer")
 def wait_for_stream(driver: Driver, thread: Thread, handle: int) -> None:
-    forbid_waiting(driver, find_stream(driver, thread, handle))
-    synchronize(driver)
+    stream = find_stream(driver, thread, handle)
+    forbid_waiting(driver, stream)
+    wait(driver, find_work(driver, stream))
 
 
 @entry("cuStreamQuery", "pointer")
 def query_stream(driver: Driver, thread: Thread, handle: int) -> None:
-    forbid_waiting(driver, find_stream(driver, thread, handle))
-    synchronize(driver)
+    stream = find_stream(driver, thread, handle)
+    forbid_waiting(driver, stream)
+    poll(driver, find_work(driver, stream))
 
 
 @entry("cuCtxSynchronize")
 def wait_for_context(driver: Driver, thread: Thread) -> None:
-    forbid_waiting_for_all(driver, driver.get_context(thread).device)
-    synchronize(driver)
+    device = driver.get_context(thread).device
+    forbid_waiting_for_all(driver, device)
+    wait(driver, find_work_of_device(driver, device))
 
 
 @entry("cuCtxSynchronize_v2", "pointer")
 def wait_for_named_context(driver: Driver, thread: Thread, handle: int) -> None:
-    forbid_waiting_for_all(driver, driver.get_context(thread).device)
-    synchronize(driver)
+    wait_for_context(driver, thread)
 
 
 @entry("cuStreamWaitEvent", "pointer pointer uint")
@@ -69,6 +72,7 @@ def wait_for_event(driver: Driver, thread: Thread, handle: int, event: int, flag
     elif stream.capture is not None or target.capture is not None:
         join(stream, target)
     else:
+        check_recorded(driver, target)
         submit(driver, stream, WaitEvent(target))
 
 

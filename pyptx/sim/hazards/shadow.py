@@ -183,14 +183,19 @@ class Shadow:
         unit = _find_largest_unit(starts, length)
         self.log_readers(starts.reshape(-1), unit, refs.repeat(starts.shape[1]), length // unit)
 
-    def drain_log(self) -> Iterator[tuple[Ints, int, Refs]]:
-        """Yield and forget the logged readers: addresses, the size of each place, references."""
-        log, self._log, self.logged, self.written = self._log, [], 0, True
-        for places, size, count, refs in log:
+    def list_log(self) -> Iterator[tuple[Ints, int, Refs]]:
+        """Yield the logged readers: addresses, the size of each place, references."""
+        for places, size, count, refs in self._log:
             addresses = places.astype(np.int64)
             if count > 1:
                 addresses, refs = (addresses[:, None] + np.arange(count)).reshape(-1), refs.repeat(count)
             yield addresses * size, size, refs
+
+    def drain_log(self) -> Iterator[tuple[Ints, int, Refs]]:
+        """Yield the logged readers, and forget them."""
+        self.written = True
+        yield from self.list_log()
+        self._log, self.logged = [], 0
 
     def clear(self, start: int, size: int) -> None:
         """Forget the accesses to a range: the memory of a CTA that starts."""

@@ -174,6 +174,10 @@ class State:
         self._starts.insert(at, base)
         self._buffers.insert(at, Shadow(size, fresh, name, base, exact=False))
 
+    def list_buffers(self) -> list[Shadow]:
+        """Return the ranges of global memory that were accessed or registered."""
+        return self._buffers
+
     def add_grid(self, grid: Grid) -> None:
         self.grids.append(grid)
         self._first_threads.append(grid.first_thread)

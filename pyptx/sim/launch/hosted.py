@@ -14,12 +14,14 @@ from pyptx.check.symbols import Symbol
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Module, VarDecl
 from pyptx.sim.base.formats import Array
+from pyptx.sim.hazards.ranges import AccessedMemory, find_accessed_memory
 from pyptx.sim.launch.arguments import Buffers
 from pyptx.sim.launch.observing import Observers
 from pyptx.sim.launch.prepared import Artifacts, Options, make_prepared, prepare_program
 from pyptx.sim.launch.progress import attach
 from pyptx.sim.launch.run import run_batches
 from pyptx.sim.launch.verdicts import add_findings, cite_findings, cite_lines, note_seed
+from pyptx.sim.observers.checks import Checks
 from pyptx.sim.observers.checks.choice import Selection
 from pyptx.sim.observers.timeline import Timeline
 from pyptx.sim.program.variables import Globals, Variables
@@ -52,6 +54,11 @@ class Outcome:
     findings: list[Finding]
     error: PtxError | None
     timeline: Timeline | None
+    checks: Checks | None
+
+    def find_accessed_memory(self) -> AccessedMemory:
+        """Return the global memory that the launch accessed; nothing if it was not checked."""
+        return AccessedMemory() if self.checks is None else find_accessed_memory(self.checks.engine.state)
 
 
 @dataclass(slots=True)
@@ -126,4 +133,5 @@ def run_in_place(
             loaded.space.free(launch.launch.workspace)
     findings = [] if selection is None or checks is None else cite_findings([loaded.module], selection, checks)
     drawing: Any = observers.draw(launch.stats, findings)
-    return Outcome(launch.stats.lane_instructions, str(launch.printed), findings, error, drawing if timeline else None)
+    shown = drawing if timeline else None
+    return Outcome(launch.stats.lane_instructions, str(launch.printed), findings, error, shown, checks)

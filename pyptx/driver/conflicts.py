@@ -1,0 +1,154 @@
+"""Mistakes in the order of a program's work: findings about two tasks, and about memory and events of the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx.diagnostics import Diagnostic, Rule, format_count
+from pyptx.driver import rules
+from pyptx.driver.findings import report
+from pyptx.driver.operations import Copy, Event, Launch
+from pyptx.driver.ordering import Task
+from pyptx.driver.process import Driver, find_caller
+from pyptx.driver.reports import Record
+from pyptx.sim.base.events import Access
+from pyptx.sim.hazards.ranges import Overlap
+
+if TYPE_CHECKING:
+    from pyptx.driver.streams import Stream
+
+
+def report_conflicts(driver: Driver, task: Task) -> None:
+    """Report the tasks that accessed the memory of one that has just run, without an order between them."""
+    for other in driver.order.find_unordered(task):
+        if task.accessed is not None and other.accessed is not None:
+            overlap = task.accessed.find_conflict(other.accessed)
+            if overlap is not None:
+                _report_overlap(driver, task, other, overlap)
+
+
+def _report_overlap(driver: Driver, task: Task, other: Task, overlap: Overlap) -> None:
+    changes = next((item for item in (task, other) if item.operation.changes_lifetime), None)
+    verb, other_verb = _VERBS[overlap.writes], _VERBS[overlap.other_writes]
+    bytes = f"{format_count('byte', overlap.end - overlap.start)} of {_describe_place(driver, overlap.start)}"
+    if changes is None:
+        message = f"the {_describe(task)} {verb} {bytes}, which the {_describe(other)} {other_verb}"
+    else:
+        user, verb = (other, other_verb) if changes is task else (task, verb)
+        message = f"the {_describe(user)} {verb} {bytes}; nothing orders it and the {_describe(changes)}"
+    notes = [
+        *(_describe_access(access, item) for access, item in ((overlap.access, task), (overlap.other_access, other))),
+        _compare_streams(task.stream, other.stream),
+        *_explain_streams(task.stream, other.stream),
+        *(_explain_event(driver, item, earlier) for item, earlier in ((task, other), (other, task))),
+    ]
+    help = (
+        "record an event after the first and let the other's stream wait for it with cuStreamWaitEvent, or put both in "
+        "one stream"
+    )
+    _report(driver, task, rules.UNORDERED if changes is None else rules.LIFETIME, message, notes, help, other)
+
+
+_VERBS = {True: "writes", False: "reads"}
+
+
+def _report(
+    driver: Driver, task: Task, rule: Rule, message: str, notes: list[str], help: str, other: Task | None = None
+) -> None:
+    diagnostic = rule.report(None, f"{rule.title}: {message}", notes=[*filter(None, notes), rule.why], help=help)
+    operation = task.operation
+    name = operation.request.kernel.name if isinstance(operation, Launch) else type(operation).__name__.lower()
+    _publish(driver, diagnostic, name, _find_place(task), "" if other is None else _find_place(other))
+
+
+def _publish(driver: Driver, diagnostic: Diagnostic, name: str, place: str, other_place: str) -> None:
+    record: Record = {
+        "kernel": name, "grid": None, "block": None, "cluster": None, "shared": 0, "place": place, "instructions": 0,
+        "seconds": 0.0, "diagnostics": [{**diagnostic.as_json(), "source": place, "other_source": other_place}],
+    }  # fmt: skip
+    title = "order of the program's work"
+    report(driver, f"{title}, at {place}" if place else title, record, [diagnostic], None)
+
+
+def _find_place(task: Task) -> str:
+    """Return where the program submitted a task; of a captured launch, where it was captured."""
+    return task.operation.request.place if isinstance(task.operation, Launch) else task.place
+
+
+def _describe(task: Task) -> str:
+    operation = task.operation
+    is_launch = isinstance(operation, Launch)
+    text = f"launch of `{operation.request.kernel.name}`" if is_launch else operation.describe()
+    place = _find_place(task)
+    return f"{text} at {place}" if place else text
+
+
+def _describe_place(driver: Driver, address: int) -> str:
+    region = driver.heap.space.find_region(address)
+    if region is not None and address < region.low + region.size:
+        return f"{region.name}, from byte {address - region.low}"
+    freed = driver.heap.space.find_freed(address)
+    return (
+        f"{freed.name}, from byte {address - freed.low}" if freed is not None else f"the host's memory at {address:#x}"
+    )
+
+
+def _describe_access(access: Access | None, task: Task) -> str:
+    return f"{access.place}, in the {_describe(task)}" if access is not None else ""
+
+
+def _compare_streams(stream: Stream, other: Stream) -> str:
+    if stream is other:
+        return f"they are nodes of a graph that {_name_stream(stream)} runs"
+    return f"they are in {_name_stream(stream)} and {_name_stream(other)}"
+
+
+def _name_stream(stream: Stream) -> str:
+    return "the legacy default stream" if stream.is_legacy else f"stream {stream.handle:#x}"
+
+
+def _explain_streams(*streams: Stream) -> list[str]:
+    if any(stream.is_legacy for stream in streams):
+        return [
+            f"stream {stream.handle:#x} was created with CU_STREAM_NON_BLOCKING, so it does not wait for the legacy "
+            "default stream, nor the other way around"
+            for stream in streams
+            if not stream.is_blocking
+        ]
+    return []
+
+
+def _explain_event(driver: Driver, task: Task, earlier: Task) -> str:
+    """Return a note if the stream of a task has waited for an event that was recorded before the other's work."""
+    event = task.event
+    if event is None or event.place == "" or earlier.number > task.number:
+        return ""
+    return (
+        f"{_name_stream(task.stream)} waited for the event recorded at {event.place}, which does not cover the "
+        f"{_describe(earlier)}"
+    )
+
+
+def check_recorded(driver: Driver, event: Event) -> None:
+    """Report a wait for an event that was never recorded."""
+    if not event.is_recorded:
+        rule, place = rules.UNRECORDED, find_caller()
+        message = f"{rule.title}: event {event.handle:#x}"
+        help = "record the event in the stream with the work to wait for, before the wait is submitted"
+        _publish(driver, rule.report(None, message, notes=[rule.why], help=help), "event", place, "")
+
+
+def check_source(driver: Driver, task: Task) -> None:
+    """Report that the host changed the source of a copy after it was submitted. Changes by work that ran since then are
+    its own."""
+    if not isinstance(task.operation, Copy):
+        return
+    change = task.operation.find_change(driver)
+    by_work = [other.accessed for other in driver.order.find(driver.order.done & ~task.bit) if other.accessed]
+    hit = change.subtract([accessed.writes for accessed in by_work])
+    if len(hit.starts):
+        size = int((hit.ends - hit.starts).sum())
+        place = _describe_place(driver, int(hit.starts[0]))
+        message = f"{format_count('byte', size)} of {place}, the source of the {_describe(task)}"
+        help = "wait for the copy before the host changes its source: cuStreamSynchronize, or an event after the copy"
+        _report(driver, task, rules.CHANGED, message, [], help)

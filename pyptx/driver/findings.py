@@ -1,0 +1,34 @@
+"""What is wrong with work of a program: printed when it is new, and recorded for the reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx.diagnostics import Diagnostic, PtxError, escape_unprintable
+from pyptx.driver.reports import Record, make_key
+
+if TYPE_CHECKING:
+    from pyptx.driver.process import Driver
+
+
+def report(driver: Driver, title: str, record: Record, diagnostics: Sequence[Diagnostic], source: str | None) -> None:
+    """Print what is new, after a line with the title, and keep the record, which already has the diagnostics."""
+    news: list[Diagnostic] = []
+    for item, entry in zip(diagnostics, record["diagnostics"], strict=True):
+        key = make_key(record, entry)
+        if key not in driver.reported and not (driver.baseline is not None and driver.baseline.knows(record, entry)):
+            news.append(item)
+        driver.reported.add(key)
+    if news:
+        sys.stdout.flush()
+        sys.stderr.write(escape_unprintable(f"pyptx: {title}\n{PtxError(news, source)}\n"))
+        sys.stderr.flush()
+    if driver.settings.records:
+        file = Path(driver.settings.records) / f"{os.getpid()}.jsonl"
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(record) + "\n")

@@ -1,0 +1,40 @@
+"""Rules PTX1301 to PTX1304: the order of a program's work on a device."""
+
+from __future__ import annotations
+
+from pyptx.diagnostics import Rule, Severity
+
+UNORDERED = Rule(
+    "PTX1301",
+    "work of two streams races",
+    "Work in different streams, or in nodes of a graph without a path between them, may run at the same time or in "
+    "either order. The legacy default stream orders only the streams that were created without "
+    "CU_STREAM_NON_BLOCKING.",
+    "",
+    "",
+)
+LIFETIME = Rule(
+    "PTX1302",
+    "memory used while another stream allocates or frees it",
+    "cuMemAllocAsync and cuMemFreeAsync take effect in the order of their stream: another stream must wait for the "
+    "allocation before it uses the memory, and the free must wait for the other stream's use.",
+    "",
+    "",
+)
+UNRECORDED = Rule(
+    "PTX1303",
+    "wait for an event that was never recorded",
+    "An event that has not been recorded counts as complete: the wait waits for nothing.",
+    "",
+    "",
+    Severity.WARNING,
+)
+CHANGED = Rule(
+    "PTX1304",
+    "the host changed memory before a pending copy read it",
+    "A copy from page-locked memory reads it when its turn in the stream comes, not when it is submitted.",
+    "",
+    "",
+)
+
+RULES = (UNORDERED, LIFETIME, UNRECORDED, CHANGED)

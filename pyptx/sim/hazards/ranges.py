@@ -1,0 +1,151 @@
+"""The ranges of global memory that a run accessed, each with one of the instructions that did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.sim.base.events import Access, Ints, Mask, Scope
+from pyptx.sim.hazards.shadow import SIZES, Refs, Shadow
+from pyptx.sim.hazards.state import State
+
+_NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranges:
+    """Ranges of bytes in ascending order that do not overlap. `sources` are positions in a list of accesses."""
+
+    starts: Ints
+    ends: Ints
+    sources: Ints
+
+    @classmethod
+    def merge(cls, starts: Ints, sizes: Ints | int, sources: Ints | int = _NOBODY) -> Ranges:
+        """Return ranges for accesses in any order: of bytes that several access, the lowest access keeps them."""
+        order = np.argsort(starts, kind="stable")
+        starts = np.asarray(starts, np.int64)[order]
+        ends = starts + np.broadcast_to(np.asarray(sizes, np.int64), starts.shape)[order]
+        sources = np.broadcast_to(np.asarray(sources, np.int64), starts.shape)[order]
+        before = np.append(np.int64(0), np.maximum.accumulate(ends)[:-1])
+        starts = np.maximum(starts, before)
+        kept = starts < ends
+        starts, ends, sources, before = starts[kept], ends[kept], sources[kept], before[kept]
+        begins = np.ones(len(starts), np.bool_)
+        begins[1:] = (starts[1:] > before[1:]) | (sources[1:] != sources[:-1])
+        first = np.flatnonzero(begins)
+        last = np.append(first[1:], len(starts)) - 1 if len(first) else first
+        return cls(starts[first], ends[last], sources[first])
+
+    def find_overlap(self, other: Ranges) -> tuple[int, int] | None:
+        """Return the positions of the first range and of one of the other's that overlap."""
+        if not len(self.starts) or not len(other.starts):
+            return None
+        at = np.searchsorted(other.ends, self.starts, "right")
+        hits = np.flatnonzero(np.append(other.starts, np.iinfo(np.int64).max)[at] < self.ends)
+        return (int(hits[0]), int(at[hits[0]])) if len(hits) else None
+
+    def subtract(self, others: Sequence[Ranges]) -> Ranges:
+        """Return the ranges that no range of the others overlaps."""
+        kept = self
+        for other in others:
+            apart = np.append(other.starts, np.iinfo(np.int64).max)[np.searchsorted(other.ends, kept.starts, "right")]
+            mask = apart >= kept.ends
+            kept = Ranges(kept.starts[mask], kept.ends[mask], kept.sources[mask])
+        return kept
+
+
+NONE = Ranges.merge(np.zeros(0, np.int64), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Bytes that two runs access, and how each of them does; None for a run that is no kernel."""
+
+    start: int
+    end: int
+    writes: bool
+    other_writes: bool
+    access: Access | None
+    other_access: Access | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AccessedMemory:
+    """What a run read and wrote. Strong accesses whose scope includes other grids are apart: they do not race with each
+    other."""
+
+    reads: Ranges = NONE
+    writes: Ranges = NONE
+    strong_reads: Ranges = NONE
+    strong_writes: Ranges = NONE
+    accesses: Sequence[Access] = ()
+
+    def find_conflict(self, other: AccessedMemory) -> Overlap | None:
+        """Return bytes that one of the runs writes and the other accesses, at least one of them weakly."""
+        for mine, theirs, writes, other_writes in self._pair(other):
+            hit = mine.find_overlap(theirs)
+            if hit is not None:
+                at, other_at = hit
+                start = int(max(mine.starts[at], theirs.starts[other_at]))
+                end = int(min(mine.ends[at], theirs.ends[other_at]))
+                return Overlap(
+                    start, end, writes, other_writes, self._get_access(mine, at), other._get_access(theirs, other_at)
+                )  # fmt: skip
+        return None
+
+    def _pair(self, other: AccessedMemory) -> Iterator[tuple[Ranges, Ranges, bool, bool]]:
+        """Yield pairs of ranges that must not overlap, and which of the two write."""
+        for weak, strong, writes in ((self.writes, self.strong_writes, True), (self.reads, self.strong_reads, False)):
+            yield weak, other.writes, writes, True
+            yield weak, other.strong_writes, writes, True
+            yield strong, other.writes, writes, True
+            if writes:
+                yield weak, other.reads, True, False
+                yield weak, other.strong_reads, True, False
+                yield strong, other.reads, True, False
+
+    def _get_access(self, ranges: Ranges, at: int) -> Access | None:
+        source = int(ranges.sources[at])
+        return self.accesses[source] if source != _NOBODY else None
+
+
+def find_accessed_memory(state: State) -> AccessedMemory:
+    """Return the global memory that the grids of an engine accessed. Of reads that a write of the run followed, only
+    the write is known."""
+    accesses = state.records.accesses
+    is_strong = np.array([access.strong and access.scope >= Scope.GPU for access in accesses], np.bool_)
+    is_write = np.array([access.writes for access in accesses], np.bool_)
+    parts = [part for shadow in state.list_buffers() for part in _list_references(shadow)]
+    if not parts:
+        return AccessedMemory()
+    starts, refs = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
+    sizes = np.concatenate([np.full(len(part[0]), part[2]) for part in parts])
+    sources = state.records.access[refs >> 6].astype(np.int64)
+
+    def select(mask: Mask) -> Ranges:
+        return Ranges.merge(starts[mask], sizes[mask], sources[mask])
+
+    strong, writes = is_strong[sources], is_write[sources]
+    return AccessedMemory(
+        select(~strong & ~writes), select(~strong & writes), select(strong & ~writes), select(strong & writes), accesses
+    )
+
+
+def _list_references(shadow: Shadow) -> Iterator[tuple[Ints, Refs, int]]:
+    """Yield addresses, the references of their cells, and the size of a cell."""
+    for addresses, size, refs in shadow.list_log():
+        yield addresses + shadow.base, refs, size
+    for level, plane in shadow.planes:
+        granules = np.flatnonzero(shadow.level == level)
+        cells = ((granules[:, None] << level) + np.arange(1 << level)).reshape(-1)
+        for column in (plane.write, *plane.reads):
+            refs = column[cells]
+            used = np.flatnonzero(refs)
+            if len(used):
+                yield cells[used] * SIZES[level] + shadow.base, refs[used], SIZES[level]
+        if plane.spill is not None:
+            at, refs = plane.spill.find(cells)
+            yield cells[at] * SIZES[level] + shadow.base, refs, SIZES[level]

@@ -1,0 +1,161 @@
+"""Programs whose streams are not in order (with `programs/scenes.py`), in both orders of execution."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.driver.conftest import Run
+
+SCENES = {
+    "two streams": ("sum(a, c, first); sum(c, d, second)", "PTX1301"),
+    "two writers": ("sum(a, c, first); sum(a, c, second)", "PTX1301"),
+    "reader and writer": ("sum(a, c, first); sum(b, a, second)", "PTX1301"),
+    "two readers": ("sum(a, c, first); sum(a, d, second)", ""),
+    "two halves": ("sum(a, c, first); sum(a, c + 2000, second)", ""),
+    "one stream": ("sum(a, c, first); sum(c, d, first)", ""),
+    "joined by an event": ("sum(a, c, first); join(first, second); sum(c, d, second)", ""),
+    "joined by two events": (
+        "sum(a, c, first); join(first, blocking); join(blocking, second); sum(c, d, second)", ""
+    ),
+    "event too early": ("join(first, second); sum(a, c, first); sum(c, d, second)", "PTX1301"),
+    "event in the wrong stream": ("sum(a, c, first); join(second, second); sum(c, d, second)", "PTX1301"),
+    "waited by the host": ('sum(a, c, first); wait(first); sum(c, d, second)', ""),
+    "waited for another stream": ('sum(a, c, first); wait(second); sum(c, d, second)', "PTX1301"),
+    "event waited by the host": (
+        'sum(a, c, first); join(first, first); call("cuEventSynchronize", event); sum(c, d, second)', ""
+    ),
+    "stream found to be idle": (
+        'sum(a, c, first)\nwhile try_call("cuStreamQuery", first) == 600: pass\nsum(c, d, second)', ""
+    ),
+    "event never recorded": (
+        'call("cuStreamWaitEvent", second, ask("cuEventCreate", 0), 0)', "PTX1303"
+    ),
+    "legacy and blocking": ("sum(a, c, 0); sum(c, d, blocking); sum(d, c, 0)", ""),
+    "legacy and non-blocking": ("sum(a, c, 0); sum(c, d, first)", "PTX1301"),
+    "blocking streams": ("sum(a, c, blocking); sum(c, d, 2)", "PTX1301"),
+    "memset that the host does not wait for": ('call("cuMemsetD32_v2", a, 0, 9); sum(a, c, first)', "PTX1301"),
+    "copy that the host waits for": ('call("cuMemcpyHtoD_v2", a, (ctypes.c_float * 9)(), 36); sum(a, c, first)', ""),
+    "copy on the device": ('call("cuMemcpyDtoD_v2", a, b, 36); sum(a, c, first)', "PTX1301"),
+    "copies of rows that interleave": (
+        "copy(a, first); copy(a + 100, second)", ""
+    ),
+    "copies of rows that overlap": ("copy(a, first); copy(a + 60, second)", "PTX1301"),
+    "allocated in another stream": ('memory = ask("cuMemAllocAsync", size, first); fill(memory, second)', "PTX1302"),
+    "allocated before": (
+        'memory = ask("cuMemAllocAsync", size, first); join(first, second); fill(memory, second)', ""
+    ),
+    "freed in another stream": (
+        'memory = ask("cuMemAllocAsync", size, first); fill(memory, first); join(first, second)\n'
+        'fill(memory, second); call("cuMemFreeAsync", memory, first)',
+        "PTX1302",
+    ),
+    "freed memory that is allocated again": ("for _ in range(300): borrow(first)\nborrow(second)", ""),
+    "graphs in two streams": ("run_graph(capture(first), first); run_graph(capture(second), second)", "PTX1301"),
+    "one graph in two streams": ("graph = capture(first); run_graph(graph, first); run_graph(graph, second)", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ["sync", "deferred"])
+def test_races_between_streams_are_found_in_every_order(run_program: Run, order: str) -> None:
+    scenes = [f"begin({name!r})\n{body}\n" for name, (body, _) in SCENES.items()]
+    process = run_program("".join(["from scenes import *\n", *scenes, "begin('end')\n"]), order=order)
+    assert process.returncode == 0, process.stderr
+    _, *parts = re.split(r"^## (.*)\n", process.stderr, flags=re.M)
+    findings = {
+        name: " ".join(re.findall(r"\[(PTX\d+)\]", text)) for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+    assert findings == {**{name: code for name, (_, code) in SCENES.items()}, "end": ""}
+
+
+def test_a_race_names_both_places_and_the_event_that_does_not_help(run_program: Run) -> None:
+    program = """\
+from scenes import *
+begin("")
+call("cuEventRecord", event, first)
+sum(a, c, first)
+call("cuStreamWaitEvent", second, event, 0)
+sum(c, d, second)
+begin("")
+sum(a, c, blocking)
+fill(a, second)
+call("cuMemsetD8_v2", c, 0, 1)
+call("cuMemcpyDtoDAsync_v2", d, c, 8, second)
+"""
+    process = run_program(program)
+    _, first, rest = re.sub(r"0x[0-9a-f]{7,}", "0x…", process.stderr).split("## \n")
+    title, message, *notes, help = first.splitlines()
+    assert title == "pyptx: order of the program's work, at program.py:6"
+    assert message == (
+        "error[PTX1301]: work of two streams races: the launch of `add` at program.py:6 reads 256 bytes of allocation "
+        "3 from program.py:1, from byte 0, which the launch of `add` at program.py:4 writes"
+    )
+    assert notes[:4] == [
+        "  note: `ld.global.f32` at <ptx>:25:5, in the launch of `add` at program.py:6",
+        "  note: `st.global.f32` at <ptx>:30:5, in the launch of `add` at program.py:4",
+        "  note: they are in stream 0x… and stream 0x…",
+        "  note: stream 0x… waited for the event recorded at program.py:3, which does not cover the launch of `add` at "
+        "program.py:4",
+    ]
+    assert help.startswith("  help: record an event after the first")
+    messages = [line for line in rest.splitlines() if line.startswith("error")]
+    assert [line.partition("races: ")[2] for line in messages] == [
+        "the memset of 1 × 1000 × 4 bytes at 0x… to 0x0 at program.py:9 writes 256 bytes of allocation 1 from "
+        "program.py:1, from byte 0, which the launch of `add` at program.py:8 reads",
+        "the copy of 8 bytes from 0x… to 0x… at program.py:11 reads 8 bytes of allocation 3 from program.py:1, from "
+        "byte 0, which the launch of `add` at program.py:8 writes",
+        "the copy of 8 bytes from 0x… to 0x… at program.py:11 reads 1 byte of allocation 3 from program.py:1, from "
+        "byte 0, which the memset of 1 × 1 × 1 bytes at 0x… to 0x0 at program.py:10 writes",
+    ]
+    assert rest.count("created with CU_STREAM_NON_BLOCKING, so it does not wait") == 1
+
+
+def test_deferred_work_runs_when_the_host_waits(run_program: Run) -> None:
+    program = """\
+from scenes import *
+begin("")
+values[:] = range(1000)
+call("cuMemcpyHtoDAsync_v2", a, pinned, size, first)
+values[7] = -1.0
+sum(a, c, first)
+call("cuMemcpyDtoHAsync_v2", pinned, c, size, first)
+print(values[8], try_call("cuEventQuery", event), try_call("cuStreamQuery", first))
+call("cuEventRecord", event, first)
+call("cuEventRecord", other, first)
+time = ctypes.c_float()
+print(try_call("cuEventElapsedTime", ctypes.byref(time), event, other), try_call("cuEventQuery", event))
+wait(first)
+print(values[7], values[8], try_call("cuEventQuery", event))
+pageable = (ctypes.c_float * 2)(3.0, 4.0)
+call("cuMemcpyHtoDAsync_v2", a, pageable, 8, first)
+pageable[1] = 0
+sum(a, c, first)
+call("cuMemcpyDtoHAsync_v2", pageable, c, 8, first)
+print(list(pageable))
+call("cuMemcpyDtoHAsync_v2", pinned, c, 8, first)
+call("cuMemcpyHtoDAsync_v2", d, pinned, 8, first)
+wait(first)
+sum(a, c, first)
+sum(a, c, second)
+"""
+    process = run_program(program, order="deferred")
+    assert process.stdout == "8.0 0 600\n600 600\n0.0 9.0 0\n[4.0, 5.0]\n"
+    codes = re.findall(r"\[(PTX\d+)\]", process.stderr)
+    assert codes == ["PTX1304", "PTX1301"]
+    assert (
+        "copy read it: 2 bytes of allocation 5 from program.py:1, from byte 30, the source of the copy"
+        in process.stderr
+    )
+
+
+def test_a_fault_of_deferred_work_is_reported_by_the_wait(run_program: Run) -> None:
+    program = """\
+from scenes import *
+begin("")
+print(launch(add, 4, 256, a, b, c, 1001, stream=first), launch(add, 4, 256, a, b, d, 64, stream=first))
+print(try_call("cuStreamSynchronize", first), try_call("cuStreamSynchronize", first))
+"""
+    process = run_program(program, order="deferred")
+    assert process.stdout == "0 0\n700 700\n"
+    assert process.stderr.count("pyptx: launch of `add`") == 1

@@ -8,6 +8,7 @@ import struct
 from pyptx.diagnostics import PtxError
 from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.line_info import restore_lines
 from pyptx.isa.targets import FIRST_PTX, Target, find_target
 from pyptx.toolchain import ToolFailed, ToolMissing, default_target
 from pyptx.toolchain.elf import ELF_MAGIC, read_elf
@@ -81,8 +82,8 @@ def _read_cubin(data: bytes, device: Target) -> str:
     texts = [section.data for section in elf.sections if section.name.startswith(_TEXT)]
     if len(texts) != 1:
         raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, _SEVERAL if texts else _NO_PTX)
-    # Lines end with NUL in the image. Comments and `.loc` leave empty lines, so lines keep their numbers.
-    return texts[0].replace(b"\0", b"\n").decode("utf-8", "replace")
+    # Lines end with NUL in the image.
+    return restore_lines(texts[0].replace(b"\0", b"\n").decode("utf-8", "replace"), elf)
 
 
 def _read_fatbin(data: bytes, device: Target) -> str:

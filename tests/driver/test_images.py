@@ -5,14 +5,20 @@ from __future__ import annotations
 import ctypes
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.images import read_image
+from pyptx.driver.line_info import restore_lines
 from pyptx.isa.targets import find_target
+from pyptx.parser import parse
+from pyptx.sim.reports.source_lines import read_source_lines
 from pyptx.toolchain import assemble, find_tool
+from pyptx.toolchain.elf import read_elf
 from tests.driver.conftest import Run
 
 TEXT = """\
@@ -57,6 +63,48 @@ ret;
 """
 """What ptxas stores: without lines of comments, and without indentation."""
 
+LINES = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.file 1 "/home/a b/kernels.py"
+.file 2 "math.py"
+
+.func (.reg .b32 %r0) half(.reg .b32 %r1)
+{
+    .loc 2 70 1
+    shr.u32 %r0, %r1, 1;
+    ret;
+}
+
+.visible .entry first(.param .u64 out)
+{
+    .reg .b64 %rd<2>;
+    .reg .b32 %r<4>;
+    .loc 1 10 5
+    ld.param.u64 %rd1, [out];
+    ld.global.u32 %r1, [%rd1];
+    // A comment
+    .loc 1 11 5
+    mul.lo.u32 %r2, %r1, 0;
+    .loc 1 300 5
+    call.uni (%r3), half, (%r1);
+    .loc 1 12 5
+    st.global.u32 [%rd1+4], %r3;
+    ret;
+}
+
+.visible .entry second(.param .u64 out)
+{
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [out];
+    .loc 1 21 5
+    st.global.u64 [%rd1], 7;
+    .loc 2 9 5
+    ret;
+}
+"""
+
 
 def read(data: bytes, device: str = "sm_90a", *, from_images: bool = True) -> str:
     """Return the PTX of an image in memory, after which more follows."""
@@ -99,6 +147,32 @@ def test_sections_may_follow_their_headers() -> None:
 
 def test_nvjitlink_stores_the_same_text() -> None:
     assert read(assemble(TEXT, lineinfo=True, engine="nvjitlink").data).rstrip() == STORED.rstrip()
+
+
+@pytest.mark.parametrize("engine", ["ptxas", "nvjitlink"])
+def test_loc_is_restored(engine: Literal["ptxas", "nvjitlink"]) -> None:
+    """Lines keep their numbers, and those whose code was eliminated have no source."""
+    text = read(assemble(LINES, lineinfo=True, engine=engine).data)
+    sources = read_source_lines(parse(text)).of_line
+    lines = LINES.split("\n")
+    found = [(lines[number - 1].strip(), place) for (_, number), place in sources.items() if place]
+    assert [pair for pair in found if pair[0] != "ret;"] == [
+        ("shr.u32 %r0, %r1, 1;", "math.py:70"),
+        ("ld.param.u64 %rd1, [out];", "/home/a b/kernels.py:10"),
+        ("ld.global.u32 %r1, [%rd1];", "/home/a b/kernels.py:10"),
+        ("call.uni (%r3), half, (%r1);", "/home/a b/kernels.py:300"),
+        ("st.global.u32 [%rd1+4], %r3;", "/home/a b/kernels.py:12"),
+        ("st.global.u64 [%rd1], 7;", "/home/a b/kernels.py:21"),
+    ]
+
+
+def test_a_damaged_table_of_lines_leaves_the_text() -> None:
+    elf = read_elf(assemble(LINES, lineinfo=True, engine="ptxas").data)
+    for name in (".debug_line", ".nv_debug_line_sass"):
+        sections = [
+            section._replace(data=section.data[:60]) if section.name == name else section for section in elf.sections
+        ]
+        assert restore_lines(LINES, replace(elf, sections=tuple(sections))) == LINES
 
 
 def test_a_cubin_without_ptx_names_the_options() -> None:

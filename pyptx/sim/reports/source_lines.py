@@ -92,7 +92,7 @@ def _read_module(module: Module) -> SourceLines:
             loc = None
             callers.clear()
         elif isinstance(node, LocDirective):
-            loc = node
+            loc = node if node.line else None
             callers[node.file, node.line, node.column] = node.inlined_at
         elif loc is not None and isinstance(node, Instruction) and isinstance(node.origin, Span):
             source.of_line[node.origin.file, node.origin.line] = _format_chain(loc, callers, files)

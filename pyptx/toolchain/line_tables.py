@@ -1,0 +1,145 @@
+"""Line-number programs of DWARF, versions 2 to 4, as compilers store them in cubins: which line each address of a
+function comes from. Reads no machine code."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pyptx.toolchain.elf import Elf, list_relocations
+
+_COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONST_ADD_PC, _FIXED_ADVANCE_PC = 1, 2, 3, 4, 8, 9
+_END_SEQUENCE, _SET_ADDRESS = 1, 2
+_FIRST_WITH_MOST_OPERATIONS, _LAST_VERSION = 4, 4
+
+
+class Row(NamedTuple):
+    """The line of the addresses from this one to that of the next row; line 0 is none, and ends a function. The file
+    is empty where the section has one for all lines."""
+
+    function: str
+    address: int
+    file: str
+    line: int
+
+
+def read_line_table(elf: Elf, name: str) -> list[Row]:
+    """Return the rows of a section, such as `.debug_line`, in the order of the program. ValueError for a damaged one,
+    or one of another version."""
+    section = elf.find_section(name)
+    if section is None:
+        return []
+    functions = {
+        offset: symbol
+        for other in elf.sections
+        if other.name in (f".rel{name}", f".rela{name}")
+        for offset, _, symbol, _ in list_relocations(elf, other)
+    }
+    try:
+        return list(_read_units(section.data, functions))
+    except (struct.error, IndexError) as why:
+        raise ValueError(f"damaged section {name}: {why}") from None
+
+
+def _read_units(data: bytes, functions: dict[int, str]) -> Iterator[Row]:
+    at = 0
+    while at + 4 <= len(data):
+        (size,) = struct.unpack_from("<I", data, at)
+        yield from _read_unit(data, at + 4, at + 4 + size, functions)
+        at += 4 + size
+
+
+@dataclass
+class _Reader:
+    data: bytes
+    at: int
+
+    def byte(self) -> int:
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def unsigned(self) -> int:
+        """Read a number in LEB128."""
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    def signed(self) -> int:
+        start = self.at
+        value = self.unsigned()
+        bits = 7 * (self.at - start)
+        return value - (1 << bits) if value >> (bits - 1) else value
+
+    def text(self) -> str:
+        end = self.data.index(b"\0", self.at)
+        text, self.at = self.data[self.at : end].decode("utf-8", "replace"), end + 1
+        return text
+
+
+def _read_unit(data: bytes, at: int, end: int, functions: dict[int, str]) -> Iterator[Row]:
+    """Run the program of one unit."""
+    version, header_size = struct.unpack_from("<HI", data, at)
+    if not 2 <= version <= _LAST_VERSION:
+        raise ValueError(f"line-number program of DWARF version {version}")
+    reader = _Reader(data, at + 6)
+    unit = reader.byte()
+    reader.at += version >= _FIRST_WITH_MOST_OPERATIONS
+    reader.byte()
+    base, step, opcode_base = struct.unpack_from("<bBB", data, reader.at)
+    lengths = data[reader.at + 3 : reader.at + 2 + opcode_base]
+    reader.at += 2 + opcode_base
+    files = _read_files(reader)
+    reader.at = at + 6 + header_size
+    function, address, file, line = "", 0, 1, 1
+    while reader.at < end:
+        opcode = reader.byte()
+        if opcode >= opcode_base:
+            address += (opcode - opcode_base) // step * unit
+            line += base + (opcode - opcode_base) % step
+            yield Row(function, address, files.get(file, ""), line)
+        elif opcode == 0:
+            size = reader.unsigned()
+            start, extended = reader.at, reader.byte()
+            if extended == _SET_ADDRESS:
+                (address,) = struct.unpack_from("<Q", data, reader.at)
+                function = functions.get(reader.at, "")
+            elif extended == _END_SEQUENCE:
+                yield Row(function, address, "", 0)
+                function, address, file, line = "", 0, 1, 1
+            reader.at = start + size
+        elif opcode == _COPY:
+            yield Row(function, address, files.get(file, ""), line)
+        elif opcode == _ADVANCE_PC:
+            address += reader.unsigned() * unit
+        elif opcode == _ADVANCE_LINE:
+            line += reader.signed()
+        elif opcode == _SET_FILE:
+            file = reader.unsigned()
+        elif opcode == _CONST_ADD_PC:
+            address += (255 - opcode_base) // step * unit
+        elif opcode == _FIXED_ADVANCE_PC:
+            address += int.from_bytes(data[reader.at : reader.at + 2], "little")
+            reader.at += 2
+        else:
+            for _ in range(lengths[opcode - 1]):
+                reader.unsigned()
+
+
+def _read_files(reader: _Reader) -> dict[int, str]:
+    """Read the folders and files of a unit's header; return the files by their number."""
+    folders = [""]
+    while folder := reader.text():
+        folders.append(folder)
+    files: dict[int, str] = {}
+    while name := reader.text():
+        folder = folders[reader.unsigned()]
+        for _ in ("time", "size"):
+            reader.unsigned()
+        files[len(files) + 1] = f"{folder}/{name}" if folder and not name.startswith("/") else name
+    return files

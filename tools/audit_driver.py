@@ -1,6 +1,7 @@
-"""Runs programs of CUDA's Python packages, unmodified, on the simulated driver: cuda.core with NVRTC, to PTX and to a
-cubin, and numba-cuda. Each must compute the right result, and an access beyond the end of an array must be reported at
-the line of its launch.
+"""Runs programs of CUDA's Python packages, unmodified, on the simulated driver: cuda-bindings, cuda.core with NVRTC,
+numba-cuda, and Triton with PyTorch tensors on the CPU as H100 and as B200. Each must compute the right result. Planted
+errors must be reported at the line of the kernel and of the launch, and nothing else but what Triton's own code does,
+which tools/driver_programs/triton_accepted.json explains.
 
 python -m tools.audit_driver [--cache build/driver] [--python PYTHON]
 """
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -22,60 +24,118 @@ from tools.corpus.python_producers.build import PRODUCERS, install
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "tools"
-PACKAGES = (*PRODUCERS["numba"].packages, "ml_dtypes==0.6.0", "tqdm==4.70.1")
-"""numba-cuda brings cuda-core, NVRTC and nvJitLink; the others are what the simulator needs."""
-SHOWN = ("numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-nvjitlink")
+PACKAGES = (
+    *PRODUCERS["numba"].packages, *PRODUCERS["triton"].packages, "torch==2.13.0", "ml_dtypes==0.6.0", "tqdm==4.70.1",
+)  # fmt: skip
+"""numba-cuda brings cuda-core, NVRTC and nvJitLink; the last two are what the simulator needs."""
+SHOWN = ("numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-nvjitlink", "triton", "torch")
+Found = tuple[str, str, str]
+"""A finding: its code, the line of the launch, and the line of the kernel's source, or of the PTX without one."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run: the program with its arguments, and what must be found at which line; `refusal` is what is printed if
-    the driver must not load its image."""
+    """One run: the program with its arguments, what must be found, and the first words of the lines of the launch and
+    of the kernel. `source` is the kernel's file if it is another, or its line. `refusal` is what is printed if the
+    driver must not load its image."""
 
     words: tuple[str, ...]
     code: str = ""
     launch: str = ""
+    line: str = ""
+    source: str = ""
     options: tuple[str, ...] = ("--from-images",)
     refusal: str = ""
 
 
+ACCEPTED = FOLDER / "driver_programs/triton_accepted.json"
 _CORE, _NUMBA = "driver_programs/cuda_core_add.py", "driver_programs/numba_add.py"
+_CORE_RACE, _NUMBA_RACE = "driver_programs/cuda_core_reverse.py", "driver_programs/numba_reverse.py"
+_BINDINGS_RACE, _TRITON_RACE = "driver_programs/bindings_reverse.py", "driver_programs/triton_sum.py"
+_TRITON = "driver_programs/triton_rows.py", "driver_programs/triton_products.py"
 CASES = (
     Case((_CORE, "ptx", "1000"), options=()),
     Case((_CORE, "ptx", "1001"), "PTX1110", "launch(stream,", options=()),
     Case((_CORE, "cubin", "1000")),
-    Case((_CORE, "cubin", "1001"), "PTX1110", "launch(stream,"),
+    Case((_CORE, "cubin", "1001"), "PTX1110", "launch(stream,", source="default_program:5"),
     Case((_CORE, "cubin", "1000"), options=(), refusal="run `pyptx simulate --from-images`"),
     Case(
         (_CORE, "cubin", "1000"), options=("--from-images", "--no-line-info"), refusal="this cubin holds machine code"
     ),
+    *(
+        Case((_CORE_RACE, kind), "PTX0901", "launch(stream,", "    out[i] =", "driver_programs/reverse.cu")
+        for kind in ("ptx", "cubin")
+    ),
     Case((_NUMBA, "1000")),
     Case((_NUMBA, "1001"), "PTX1110", "add[4, 256]"),
+    Case((_NUMBA_RACE,), "PTX0901", "reverse[", "    out[i] ="),
+    Case((_BINDINGS_RACE,), "PTX0901", "call(driver.cuLaunchK", "    ld.shared", "driver_programs/reverse.ptx"),
+    *(Case((program,), options=("--device", device)) for device in ("h100", "b200") for program in _TRITON),
+    *(
+        Case((_TRITON_RACE,), "PTX0901", "sum_all[", "    tl.store(out,", options=("--device", device))
+        for device in ("h100", "b200")
+    ),
 )
 
 
-def find_problem(python: Path, case: Case) -> str:
-    """Run a case and return what differs from what it must do, an empty string if nothing does."""
+def find_problem(python: Path, case: Case) -> tuple[str, list[tuple[str, str]]]:
+    """Run a case and return what differs from what it must do, an empty string if nothing does, and the code and kernel
+    of every finding."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        command = [str(python), "-m", "pyptx", "simulate", *case.options, "--report", str(report), *case.words]
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+        options = *case.options, "--baseline", str(ACCEPTED), "--report", str(report)
+        command = [str(python), "-m", "pyptx", "simulate", *options, *case.words]
+        environment = os.environ | {
+            "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "TRITON_DEFAULT_FP_FUSION": "1",
+        }  # fmt: skip
         process = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True, check=False)
         launches: list[Any] = json.loads(report.read_text("utf-8"))["launches"] if report.exists() else []
+    codes = [(item["code"], launch["kernel"]) for launch in launches for item in launch["diagnostics"]]
     if bool(process.returncode) != bool(case.code or case.refusal):
-        return f"status {process.returncode}\n{process.stderr[-2000:]}"
+        return f"status {process.returncode}\n{process.stderr[-2000:]}", codes
     if case.refusal:
-        return "" if case.refusal in process.stderr and not launches else process.stderr[-2000:]
-    found = [(launch["place"], [item["code"] for item in launch["diagnostics"]]) for launch in launches]
-    expected = [(find_place(case), [case.code] if case.code else [])]
-    return "" if found == expected else f"found {found}, expected {expected}"
+        return "" if case.refusal in process.stderr and not launches else process.stderr[-2000:], codes
+    found = {
+        (item["code"], launch["place"], find_source(case, item))
+        for launch in launches
+        for item in launch["diagnostics"]
+        if not is_accepted(item["code"], launch["kernel"])
+    }
+    expected = list_expected(case)
+    problem = "" if launches and found == expected else f"found {sorted(found)}, expected {sorted(expected)}"
+    return problem, codes
 
 
-def find_place(case: Case) -> str:
-    """Return the line of the launch, by its first words."""
-    start = case.launch or next(other.launch for other in CASES if other.words[0] == case.words[0] and other.launch)
-    lines = (FOLDER / case.words[0]).read_text("utf-8").splitlines()
-    return f"{case.words[0]}:{next(number for number, line in enumerate(lines, 1) if line.startswith(start))}"
+def find_source(case: Case, item: dict[str, Any]) -> str:
+    """Return the line of the source that a finding names."""
+    if case.source.endswith(".ptx"):
+        return f"{case.source}:{item['line']}"
+    return item["source"].replace(f"{FOLDER}/", "")
+
+
+def list_expected(case: Case) -> set[Found]:
+    """Return what must be found. Triton's lanes race where its programs do, as all of them load what one stores."""
+    if not case.code:
+        return set()
+    source = find_line(case.source or case.words[0], case.line) if case.line else case.source
+    codes = [case.code, *(["PTX0902"] if "triton" in case.words[0] else [])]
+    return {(code, find_line(case.words[0], case.launch), source) for code in codes}
+
+
+def find_line(file: str, start: str) -> str:
+    """Return a line of a file by its first words."""
+    lines = (FOLDER / file).read_text("utf-8").splitlines()
+    return f"{file}:{next(number for number, line in enumerate(lines, 1) if line.startswith(start))}"
+
+
+def read_accepted() -> list[dict[str, str]]:
+    """Return the findings in code that Triton generates, by code and kernel, each with the reason."""
+    return json.loads(ACCEPTED.read_text("utf-8"))["accepted"]
+
+
+def is_accepted(code: str, kernel: str) -> bool:
+    """Return whether a finding is explained."""
+    return any(entry["code"] == code and fnmatchcase(kernel, entry["kernel"]) for entry in read_accepted())
 
 
 def list_versions(python: Path) -> str:
@@ -93,12 +153,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = options.parse_args(argv)
     python = arguments.python or install(arguments.cache, PACKAGES)
     print(list_versions(python))
-    problems = 0
+    problems, seen = 0, set[tuple[str, str]]()
     for case in CASES:
-        problem = find_problem(python, case)
+        problem, codes = find_problem(python, case)
         problems += bool(problem)
-        expected = case.code or ("refused" if case.refusal else "no findings")
-        print(f"{' '.join((*case.options, *case.words))}: {problem or expected}", flush=True)
+        seen.update(codes)
+        explained = sorted({code for code, kernel in codes if is_accepted(code, kernel)})
+        outcome = case.code or ("refused" if case.refusal else "no findings")
+        if explained:
+            outcome += f" but {', '.join(explained)}, explained"
+        print(f"{' '.join((*case.options, *case.words))}: {problem or outcome}", flush=True)
+    for entry in read_accepted():
+        if not any(entry["code"] == code and fnmatchcase(kernel, entry["kernel"]) for code, kernel in seen):
+            print(f"{ACCEPTED.name}: {entry['code']} in {entry['kernel']} was not found: remove it")
+            problems += 1
     print(f"{len(CASES)} runs, {problems} with another outcome")
     return 1 if problems else 0
 

@@ -35,8 +35,19 @@ class Mode(enum.Enum):
     SLOW = 2
 
 
+class Quiet(enum.Enum):
+    ONE = 1
+    TWO = 2
+
+    def __repr__(self) -> str:
+        return "Quiet"
+
+
 class Plain:
     pass
+
+
+PLAIN = Plain()
 
 
 def _nest(depth: int, last: object) -> list[object]:
@@ -61,7 +72,8 @@ def _contain(depth: int) -> list[object]:
 DIFFERENT: dict[str, tuple[object, object]] = {
     "numbers": (1, 2), "types of numbers": (1, 1.0), "truth and number": (1, True), "signs of zero": (0.0, -0.0),
     "text and bytes": ("a", b"a"), "none and zero": (None, 0), "types": (types.f32, types.f16),
-    "members of an enumeration": (Mode.FAST, Mode.SLOW), "lists": ([1, 2], [2, 1]), "list and tuple": ([1], (1,)),
+    "members of an enumeration": (Mode.FAST, Mode.SLOW),
+    "members that look equal": (Quiet.ONE, Quiet.TWO), "lists": ([1, 2], [2, 1]), "list and tuple": ([1], (1,)),
     "sets": ({1, 2}, {1, 3}), "set and frozen set": ({1}, frozenset({1})), "values of a dict": ({"a": 1}, {"a": 2}),
     "keys of a dict": ({"a": 1}, {"b": 1}), "fields": (Config(1), Config(2)), "kinds of fields": (Config(1), Other(1)),
     "lists in fields": (Config(1, ["a"]), Config(1, ["b"])), "numbers in fields": (Config(1), Config(True)),
@@ -79,7 +91,7 @@ EQUAL: dict[str, Callable[[], object]] = {
     "fields": lambda: Config(1, ["a"]), "namespace": lambda: SimpleNamespace(a=1, b=[2]),
     "array": lambda: np.arange(6).reshape(2, 3), "largest array": lambda: np.zeros(1 << 16, np.uint8),
     "circle": lambda: _contain(2), "64 lists": lambda: _nest(64, 5), "enumeration": lambda: Mode.FAST,
-    "NumPy number": lambda: np.float32(1.5),
+    "NumPy number": lambda: np.float32(1.5), "object": lambda: [PLAIN],
 }  # fmt: skip
 
 

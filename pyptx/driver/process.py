@@ -108,8 +108,8 @@ class Driver:
         ]
         self.threads: dict[int, Thread] = {}
         self.lock = threading.RLock()
-        self.default_streams: dict[tuple[int, int], Any] = {}
-        """The default streams by context and thread; thread 0 stands for the legacy stream."""
+        self.default_streams: dict[tuple[int, int | None], Any] = {}
+        """The default streams by context and thread; None stands for the legacy stream."""
         self.pools: dict[tuple[Location, int], Pool] = {}
         """The memory pools that the program chose, by location and type of allocations."""
         self.graph_pools: dict[int, Pool] = {}
@@ -137,6 +137,8 @@ class Driver:
     def _call(self, number: int, arguments: int, thread_number: int) -> int:
         """Call the function that answers an entry, and return its code."""
         entry = self.entries[number & ~PER_THREAD]
+        if not self.is_initialized and not entry.is_early:
+            return Code.ERROR_NOT_INITIALIZED
         try:
             values = entry.arguments.unpack(host_memory.read(arguments, entry.arguments.size))
             if any(kind == "result" and not value for kind, value in zip(entry.kinds, values, strict=True)):
@@ -155,21 +157,14 @@ class Driver:
             return INTERRUPTED
         return Code.SUCCESS
 
-    def require_initialized(self) -> None:
-        """Reject calls before `cuInit`."""
-        if not self.is_initialized:
-            raise DriverError(Code.ERROR_NOT_INITIALIZED)
-
     def get_device(self, ordinal: int) -> Device:
         """Return a device by its ordinal."""
-        self.require_initialized()
         if not 0 <= ordinal < len(self.devices):
             raise DriverError(Code.ERROR_INVALID_DEVICE)
         return self.devices[ordinal]
 
     def get_context(self, thread: Thread) -> Context:
         """Return the usable current context of a thread."""
-        self.require_initialized()
         if not thread.contexts:
             raise DriverError(Code.ERROR_INVALID_CONTEXT)
         context = thread.contexts[-1]

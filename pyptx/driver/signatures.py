@@ -27,12 +27,13 @@ def write_parameters(kinds: Sequence[str], types: Mapping[str, str] = C_TYPES) -
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A driver function that the simulation answers: its symbol, the kinds of its parameters, and the answer, which
-    takes the calling thread and the arguments."""
+    """A driver function that the simulation answers: its symbol, the kinds of its parameters, the answer, which takes
+    the calling thread and the arguments, and whether it may be called before `cuInit`."""
 
     symbol: str
     kinds: tuple[str, ...]
     answer: Callable[..., object]
+    is_early: bool
     arguments: struct.Struct = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,12 +45,14 @@ ENTRIES: dict[str, Entry] = {}
 """The entries by symbol, in the order of their numbers in the library."""
 
 
-def entry(symbols: str, kinds: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def entry(
+    symbols: str, kinds: str = "", *, is_early: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the answer to driver functions with the same parameters."""
 
     def register(answer: Callable[..., Any]) -> Callable[..., Any]:
         for symbol in symbols.split():
-            ENTRIES[symbol] = Entry(symbol, tuple(kinds.split()), answer)
+            ENTRIES[symbol] = Entry(symbol, tuple(kinds.split()), answer, is_early)
         return answer
 
     return register

@@ -52,7 +52,7 @@ def find_stream(driver: Driver, thread: Thread, handle: int) -> Stream:
     if handle == 0:
         handle = PER_THREAD_STREAM if thread.per_thread else LEGACY
     if handle in (LEGACY, PER_THREAD_STREAM):
-        number = thread.number if handle == PER_THREAD_STREAM else 0
+        number = thread.number if handle == PER_THREAD_STREAM else None
         key = context.handle, number
         stream = driver.default_streams.get(key)
         if stream is None:

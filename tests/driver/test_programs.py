@@ -456,3 +456,14 @@ def test_a_call_while_an_exception_is_pending_succeeds_and_keeps_it(
     program += "print(ctypes.PyDLL('./unwinding.so').call_while_unwinding(ctypes.byref(version)), version.value)\n"
     process = run_program(program)
     assert (process.stdout, process.stderr) == ("0 13050\n", "")
+
+
+def test_only_a_few_functions_work_before_initialization(run_program: Run) -> None:
+    program = """\
+from calls import *
+import pyptx.driver.calls
+from pyptx.driver.signatures import ENTRIES
+print(*(name for name in ENTRIES if name != "cuInit" and try_call(name, *[0] * 12) != 3))
+"""
+    early = "cuDriverGetVersion cuGetErrorName cuGetErrorString cuGetExportTable"
+    assert run_program(program).stdout.split() == early.split()

@@ -110,7 +110,6 @@ def update_dependencies_with_edges(
 
 @entry("cuThreadExchangeStreamCaptureMode", "result")
 def exchange_mode(driver: Driver, thread: Thread, address: int) -> None:
-    driver.require_initialized()
     (mode,) = read_ints(address, 1)
     if mode not in list(Mode):
         raise DriverError(Code.ERROR_INVALID_VALUE)

@@ -88,7 +88,6 @@ def create_with_parameters(
 
 @entry("cuCtxDestroy_v2 cuCtxDestroy", "pointer")
 def destroy_context(driver: Driver, thread: Thread, handle: int) -> None:
-    driver.require_initialized()
     context = _get(driver, handle)
     if context.is_primary:
         raise DriverError(Code.ERROR_INVALID_CONTEXT)
@@ -110,13 +109,11 @@ def _get(driver: Driver, handle: int) -> Context:
 
 @entry("cuCtxPushCurrent_v2 cuCtxPushCurrent", "pointer")
 def push_context(driver: Driver, thread: Thread, handle: int) -> None:
-    driver.require_initialized()
     thread.contexts.append(_get(driver, handle))
 
 
 @entry("cuCtxPopCurrent_v2 cuCtxPopCurrent", "result")
 def pop_context(driver: Driver, thread: Thread, result: int) -> None:
-    driver.require_initialized()
     if not thread.contexts:
         raise DriverError(Code.ERROR_INVALID_CONTEXT)
     write_pointer(result, thread.contexts.pop().handle)
@@ -124,7 +121,6 @@ def pop_context(driver: Driver, thread: Thread, result: int) -> None:
 
 @entry("cuCtxSetCurrent", "pointer")
 def set_context(driver: Driver, thread: Thread, handle: int) -> None:
-    driver.require_initialized()
     context = _get(driver, handle) if handle else None
     if thread.contexts:
         thread.contexts.pop()
@@ -134,13 +130,11 @@ def set_context(driver: Driver, thread: Thread, handle: int) -> None:
 
 @entry("cuCtxGetCurrent", "result")
 def get_current(driver: Driver, thread: Thread, result: int) -> None:
-    driver.require_initialized()
     write_pointer(result, thread.contexts[-1].handle if thread.contexts else 0)
 
 
 @entry("cuCtxGetDevice", "result")
 def get_device(driver: Driver, thread: Thread, result: int) -> None:
-    driver.require_initialized()
     if not thread.contexts:
         raise DriverError(Code.ERROR_INVALID_CONTEXT)
     write_int(result, thread.contexts[-1].device)
@@ -164,7 +158,6 @@ def get_identity(driver: Driver, thread: Thread, handle: int, result: int) -> No
 
 @entry("cuCtxGetApiVersion", "pointer result")
 def get_api_version(driver: Driver, thread: Thread, handle: int, result: int) -> None:
-    driver.require_initialized()
     write_int(result, 4)
 
 

@@ -18,7 +18,6 @@ def get_device(driver: Driver, thread: Thread, result: int, ordinal: int) -> Non
 
 @entry("cuDeviceGetCount", "result")
 def count_devices(driver: Driver, thread: Thread, result: int) -> None:
-    driver.require_initialized()
     write_int(result, len(driver.devices))
 
 
@@ -59,7 +58,6 @@ def get_bus(driver: Driver, thread: Thread, result: int, size: int, ordinal: int
 
 @entry("cuDeviceGetByPCIBusId", "result pointer")
 def find_by_bus(driver: Driver, thread: Thread, result: int, text: int) -> None:
-    driver.require_initialized()
     names = [f"0000:{ordinal + 1:02X}:00.0" for ordinal in range(len(driver.devices))]
     name = read_text(text).upper()
     if name not in names:

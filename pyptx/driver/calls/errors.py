@@ -13,25 +13,25 @@ VERSION = 13050
 """The version of CUDA whose functions the library has."""
 
 
-@entry("cuInit", "uint")
+@entry("cuInit", "uint", is_early=True)
 def initialize(driver: Driver, thread: Thread, flags: int) -> None:
     if flags:
         raise DriverError(Code.ERROR_INVALID_VALUE)
     driver.is_initialized = True
 
 
-@entry("cuDriverGetVersion", "result")
+@entry("cuDriverGetVersion", "result", is_early=True)
 def get_version(driver: Driver, thread: Thread, result: int) -> None:
     write_int(result, VERSION)
 
 
-@entry("cuGetErrorName", "int result")
+@entry("cuGetErrorName", "int result", is_early=True)
 def get_error_name(driver: Driver, thread: Thread, number: int, result: int) -> None:
     write_pointer(result, 0)
     write_pointer(result, keep_text(driver, _find_code(number).spelling))
 
 
-@entry("cuGetErrorString", "int result")
+@entry("cuGetErrorString", "int result", is_early=True)
 def get_error_string(driver: Driver, thread: Thread, number: int, result: int) -> None:
     write_pointer(result, 0)
     write_pointer(result, keep_text(driver, _find_code(number).meaning))
@@ -50,7 +50,7 @@ def keep_text(driver: Driver, text: str) -> int:
     return ctypes.addressof(buffer)
 
 
-@entry("cuGetExportTable", "pointer pointer")
+@entry("cuGetExportTable", "pointer pointer", is_early=True)
 def get_export_table(driver: Driver, thread: Thread, table: int, identity: int) -> None:
     """NVIDIA's runtime library asks for private tables; the simulation has none."""
     if not table or not identity:
@@ -61,4 +61,4 @@ def get_export_table(driver: Driver, thread: Thread, table: int, identity: int) 
 
 @entry("cuProfilerStart cuProfilerStop")
 def ignore_profiler(driver: Driver, thread: Thread) -> None:
-    driver.require_initialized()
+    """Profile nothing."""

@@ -33,19 +33,16 @@ _CAN_BE_DISABLED = (0, 1, 2)
 
 def get_graph(driver: Driver, handle: int) -> Graph:
     """Return a graph. DriverError with the code that graph functions use for other numbers."""
-    driver.require_initialized()
     return driver.handles.get(handle, Graph, Code.ERROR_INVALID_VALUE)
 
 
 def get_node(driver: Driver, handle: int) -> Node:
     """Return a node."""
-    driver.require_initialized()
     return driver.handles.get(handle, Node, Code.ERROR_INVALID_VALUE)
 
 
 def get_executable(driver: Driver, handle: int) -> Executable:
     """Return an executable graph."""
-    driver.require_initialized()
     return driver.handles.get(handle, Executable, Code.ERROR_INVALID_VALUE)
 
 
@@ -86,7 +83,6 @@ def _pack(nodes: Iterable[Node]) -> list[bytes]:
 
 @entry("cuGraphCreate", "result uint")
 def create_graph(driver: Driver, thread: Thread, result: int, flags: int) -> None:
-    driver.require_initialized()
     if flags:
         raise DriverError(Code.ERROR_INVALID_VALUE)
     write_pointer(result, create(driver).handle)

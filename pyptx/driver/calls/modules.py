@@ -126,7 +126,6 @@ def list_functions(driver: Driver, thread: Thread, result: int, count: int, hand
 
 @entry("cuModuleGetLoadingMode", "result")
 def get_loading_mode(driver: Driver, thread: Thread, result: int) -> None:
-    driver.require_initialized()
     write_int(result, 1)
 
 
@@ -144,5 +143,4 @@ def get_owner(driver: Driver, thread: Thread, result: int, handle: int) -> None:
 
 @entry("cuKernelGetName cuFuncGetName", "result pointer")
 def get_name(driver: Driver, thread: Thread, result: int, handle: int) -> None:
-    driver.require_initialized()
     write_pointer(result, keep_text(driver, driver.handles.get(handle, Kernel).name))

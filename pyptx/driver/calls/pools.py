@@ -54,12 +54,10 @@ def _choose(driver: Driver, location: Location, kind: int, pool: Pool) -> None:
 
 
 def _get(driver: Driver, handle: int) -> Pool:
-    driver.require_initialized()
     return driver.handles.get(handle, Pool, Code.ERROR_INVALID_VALUE)
 
 
 def _read_location(driver: Driver, address: int) -> Location:
-    driver.require_initialized()
     kind, ordinal = read_ints(address, 2)
     return kind, ordinal
 
@@ -98,7 +96,6 @@ def set_pool(driver: Driver, thread: Thread, location: int, kind: int, handle: i
 
 @entry("cuMemPoolCreate", "result pointer")
 def create_pool(driver: Driver, thread: Thread, result: int, properties: int) -> None:
-    driver.require_initialized()
     values = _PROPERTIES.unpack(read(properties, _PROPERTIES.size))
     kind, shareable, place, ordinal, security, limit, _ = values
     _check_location(driver, (place, ordinal), kind)

@@ -79,14 +79,12 @@ def encode_im2col_wide(
 
 @entry("cuTensorMapReplaceAddress", "result pointer")
 def replace_address(driver: Driver, thread: Thread, result: int, address: int) -> None:
-    driver.require_initialized()
     _write(result, replace(_decode(result), address=address))
 
 
 @entry("cuTensorMapSetAllocationClass", "result int pointer")
 def set_allocation_class(driver: Driver, thread: Thread, result: int, choice: int, chosen: int) -> None:
     """Report the small class, as on GPUs where the choice has no effect."""
-    driver.require_initialized()
     write_int(chosen, _SMALL)
     _decode(result)
     if not 0 <= choice < _CLASSES:
@@ -98,7 +96,6 @@ def _read(
     modes: Sequence[int],
 ) -> TensorMap:  # fmt: skip
     """Return what all kinds of maps have."""
-    driver.require_initialized()
     _require_alignment(result)
     if not 1 <= rank <= MAX_RANK:
         text = f"tensorRank is {rank}; tensors have 1 to {MAX_RANK} dimensions"

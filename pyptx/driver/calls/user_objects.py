@@ -14,7 +14,6 @@ _NO_SYNCHRONIZATION, _MOVE = 1, 1
 
 def _get(driver: Driver, handle: int, count: int) -> UserObject:
     """Return an object of which a program passes references."""
-    driver.require_initialized()
     item = driver.handles.get(handle, UserObject, Code.ERROR_INVALID_VALUE)
     if not count:
         raise DriverError(Code.ERROR_INVALID_VALUE)
@@ -25,7 +24,6 @@ def _get(driver: Driver, handle: int, count: int) -> UserObject:
 def create_object(
     driver: Driver, thread: Thread, result: int, address: int, destroy: int, count: int, flags: int
 ) -> None:
-    driver.require_initialized()
     if flags != _NO_SYNCHRONIZATION or not count or not destroy:
         raise DriverError(Code.ERROR_INVALID_VALUE)
     item = driver.handles.add(lambda handle: UserObject(handle, address, destroy, count))

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from pyptx.check.symbols import Scope
@@ -173,15 +174,15 @@ def number(text: str) -> Expr:
 
 def shorten_float(value: float) -> float:
     """Return the number with the fewest digits that has the same single-precision value."""
-    bits = struct.pack(">f", value)
-    digits = 1
-    while True:
-        candidate = float(f"{value:.{digits}g}")
-        # Rounded to few digits, the largest numbers overflow.
-        with suppress(OverflowError):
-            if struct.pack(">f", candidate) == bits:
-                return candidate
-        digits += 1
+    candidates = (float(f"{value:.{digits}g}") for digits in count())
+    return next(candidate for candidate in candidates if _encode_single(candidate) == struct.pack(">f", value))
+
+
+def _encode_single(value: float) -> bytes | None:
+    """Return the bytes of a number in single precision; rounded to few digits, the largest numbers overflow."""
+    with suppress(OverflowError):
+        return struct.pack(">f", value)
+    return None
 
 
 def view_as(expr: Expr, dtype: PtxType) -> Expr:

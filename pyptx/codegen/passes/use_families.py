@@ -66,8 +66,6 @@ def _spell_small(site: Site) -> Iterator[Expr | None]:
 def _spell_tensor(site: Site) -> Iterator[Expr | None]:
     words = site.words
     rank = next((word for word in words if word in ("1d", "2d", "3d", "4d", "5d")), None)
-    if rank is None or "prefetch" in words or any(word.startswith("im2col") for word in words):
-        return
     load = "mbarrier::complete_tx::bytes" in words
     map_index = 1 if load else 0
     if len(site.actuals) < map_index + 2:

@@ -80,3 +80,26 @@ done:"""
     hazards = sim.run(parse(kernel(body)), block=64, args=[np.zeros(64, np.uint32)], on_hazard="report").hazards
     joins = [finding for finding in hazards if INSTRUCTION in finding.what]
     assert [(finding.agent and finding.agent.warp, finding.count) for finding in joins] == [(1, 1)]
+
+
+def _find_codes(body: str) -> list[tuple[str, int]]:
+    """Return the codes and CTAs of the findings of two CTAs that run one after the other."""
+    result = sim.run(
+        parse(kernel(f"mov.u32 %r2, %ctaid.x; setp.eq.u32 %p2, %r2, 0;\n{body}")), grid=2, block=64,
+        args=[np.zeros(64, np.int32)], on_hazard="report", batch_lanes=64,
+    )  # fmt: skip
+    return [(finding.rule.code, finding.agent.cta) for finding in result.hazards if finding.agent is not None]
+
+
+def test_arrivals_of_an_earlier_cta_are_forgotten() -> None:
+    """Lanes of CTA 0 arrive and exit before the rest of their warp; those of CTA 1 arrive with another count."""
+    arrive = "setp.lt.u32 %p0, %t, 10;\n@!%p0 bra rest;\nbarrier.cta.arrive 1, %r3;\nexit;\nrest:"
+    assert _find_codes(f"selp.u32 %r3, 64, 96, %p2;\n{arrive}") == []
+    assert _find_codes(f"mov.u32 %r3, 64;\n{arrive}") == []
+
+
+def test_divergence_of_an_earlier_cta_is_forgotten() -> None:
+    """The halves of CTA 0 diverge by branches; those of CTA 1 join at other instructions by guards."""
+    diverges = ODD + "@%p1 bra odd; barrier.sync 1;\nbra done;\nodd: bar.sync 1;\nbra done;"
+    joins = f"joins: {ODD}@!%p1 barrier.sync 1;\n@%p1 bar.sync 1;\ndone:"
+    assert _find_codes(f"@!%p2 bra joins;\n{diverges}\n{joins}") == [("PTX0960", 0), ("PTX0960", 1)]

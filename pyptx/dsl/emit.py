@@ -135,7 +135,7 @@ def refuse(trace: Trace, complaint: Complaint) -> NoReturn:
         )
     elif complaint.rule is spellings.OTHER_TARGET and help is None:
         help = f"the kernel is compiled for arch='{trace.target}'"
-    raise PtxError([complaint.rule.report(trace.locate(2), complaint.message, help=help)])
+    raise PtxError([complaint.rule.report(trace.locate(), complaint.message, help=help)])
 
 
 def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Trace | None = None) -> Instruction:
@@ -180,12 +180,12 @@ def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Tra
 
 def emit_unchecked(spelling: Spelling, values: Sequence[Any], pred: Any, trace: Trace) -> Instruction:
     """Add an instruction that the table does not have. Findings of `check` about its spelling are warnings."""
-    trace.lenient_origins.add(trace.locate(3))
+    trace.lenient_origins.add(trace.locate())
     if trace.exact is not None:
         return trace.exact.emit(spelling, values, pred, is_unchecked=True)
     operands = tuple(convert(value, None, trace) for value in values)
     guard = None if pred is None else make_guard(pred, trace)
-    node = Instruction(spelling.opcode, spelling.dotted, operands, guard, None, trace.locate(3))
+    node = Instruction(spelling.opcode, spelling.dotted, operands, guard, None, trace.locate())
     trace.append(node)
     return node
 
@@ -251,7 +251,7 @@ def place(value: Any, formal: Wanted, trace: Trace) -> Operand | Complaint:
     if isinstance(value, Negation) and value.reg.__trace__ is not trace:
         refuse_foreign(value.reg)
     if formal.kind is Kind.LABEL and isinstance(value, str):
-        trace.jumps.append((value, trace.locate(3)))
+        trace.jumps.append((value, trace.locate()))
         return LabelOperand(value)
     if formal.kind is Kind.ADDRESS and isinstance(value, Value | AddressOperand):
         return _place_address(value, formal, trace)

@@ -30,10 +30,10 @@ def is_ours(code: CodeType) -> bool:
     return code.co_filename.startswith(PACKAGE) or code.co_filename.endswith("/contextlib.py")
 
 
-def find_user_frame(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame | None:
+def find_user_frame(root: CodeType | None, memo: Memo) -> PythonFrame | None:
     """Return the user's place, with its callers up to the kernel function; `root` is the code that called the kernel
     function."""
-    frame: FrameType | None = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
+    frame: FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         if frame.f_code is root:
             return None

@@ -72,7 +72,7 @@ class SharedMemory:
         full = trace.choose_name(name, kind)
         self.end = -(-self.end // align) * align
         declaration = VarDecl(
-            StateSpace.SHARED, ScalarType.from_ptx(dtype.name), full, count, align, origin=trace.locate(2)
+            StateSpace.SHARED, ScalarType.from_ptx(dtype.name), full, count, align, origin=trace.locate()
         )
         self.allocations.append(Allocation(declaration, size, align, self.end))
         self.end += size
@@ -200,7 +200,7 @@ class SharedView(Value):
     def _note_linear_access(self) -> None:
         """Record an access to swizzled memory at a linear address."""
         if self.__owner__().swizzle is not None:
-            get_memory(get_trace()).linear.setdefault(self.__owner__(), get_trace().locate(3))
+            get_memory(get_trace()).linear.setdefault(self.__owner__(), get_trace().locate())
 
     def _make_slice(self, indices: tuple[Any, ...]) -> SharedSlice:
         location = self.__locate__(indices)

@@ -156,9 +156,9 @@ class Trace:
         self.exact: Any = None
         """The builder of instructions of an exact transcript (`exact.Exact`)."""
 
-    def locate(self, depth: int = 2) -> PythonFrame | None:
+    def locate(self) -> PythonFrame | None:
         """Return the user's place."""
-        return find_user_frame(self.root, self.frames, depth)
+        return find_user_frame(self.root, self.frames)
 
     def intern_address(self, base: str, offset: int | None) -> AddressOperand:
         """Return the interned node of `[base]` or `[base+offset]`."""
@@ -354,7 +354,7 @@ def get_trace() -> Trace:
 def place() -> PythonFrame | None:
     """Return the user's place, inside a trace or not."""
     trace = CURRENT.get()
-    return trace.locate(2) if trace is not None else find_user_frame(None, {}, 2)
+    return trace.locate() if trace is not None else find_user_frame(None, {})
 
 
 def fail(rule: Rule, message: str, *, help: str | None = None, notes: list[str] | None = None) -> NoReturn:

@@ -23,7 +23,7 @@ def label(name: str) -> None:
 
 def place_label(trace: Trace, name: str) -> None:
     """Append a label to the trace."""
-    origin = trace.locate(2)
+    origin = trace.locate()
     if trace.exact is not None:
         trace.used_names.add(name)
         trace.append(Label(name, origin=origin))

@@ -93,7 +93,7 @@ class If(Body):
     def _follows(self, chain: Chain) -> bool:
         """Tell whether nothing was emitted in between, except for the statements of an `elif_` condition."""
         between = self.trace.body[chain.at + 1 + chain.jumps :]
-        origin = self.trace.locate(4)
+        origin = self.trace.locate()
         if not between or origin is None or self.title == "ptx.else_":
             return not between
         first, last = list(origin.code.co_positions())[origin.lasti // 2][:2]

@@ -32,7 +32,7 @@ def pragma(value: str) -> None:
     first = entry.available.find_first_version(trace.target) if entry is not None and trace.exact is None else None
     if first is not None:
         trace.require_version(first, f'`.pragma "{value}"`')
-    trace.append(PragmaDirective(_check_quotable(value), origin=trace.locate(2)))
+    trace.append(PragmaDirective(_check_quotable(value), origin=trace.locate()))
 
 
 def loc(file_idx: int, line: int, col: int = 0) -> None:
@@ -42,7 +42,7 @@ def loc(file_idx: int, line: int, col: int = 0) -> None:
         if not is_integer(number, 0):
             fail(rules.ARGUMENT, f"`ptx.loc` takes nonnegative numbers, found {describe(number)}",
                  help="call ptx.file_(file, name) first, then ptx.loc(file, line, column)")  # fmt: skip
-    trace.append(LocDirective(file_idx, line, col, origin=trace.locate(2)))
+    trace.append(LocDirective(file_idx, line, col, origin=trace.locate()))
 
 
 def file_(file_idx: int, filename: str) -> None:

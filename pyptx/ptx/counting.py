@@ -67,7 +67,7 @@ def _count_rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg,
         counter, stop, step, isinstance(step, int) and step < 0, len(constants) == 3 and len(range(*constants)) > 0
     )
     loop.__enter__()
-    origin, mark = trace.locate(2), len(trace.body)
+    origin, mark = trace.locate(), len(trace.body)
     try:
         yield counter
     except GeneratorExit:

@@ -18,7 +18,7 @@ def reg(dtype: Dtype, *names: str, vector: int | None = None, align: Any = None)
     `align` is in bytes."""
     exact = require_exact("ptx.decl.reg")
     node, registers = exact_declarations.declare_registers(dtype, names, vector, align)
-    exact.trace.append(node.replace(origin=exact.trace.locate(2)))
+    exact.trace.append(node.replace(origin=exact.trace.locate()))
     for register in registers:
         if isinstance(register, Reg):
             exact.declare(node.type, register.name, None)
@@ -52,7 +52,7 @@ def var(
         exact_declarations.build_variable(
             space, dtype, name, shape, *more, init=init, align=align, linking=linking, vector=vector, count=count,
             braces=braces, attributes=attributes, attributes_first=attributes_first, bank=bank,
-        ).replace(origin=trace.locate(2))
+        ).replace(origin=trace.locate())
     )  # fmt: skip
     return name
 

@@ -45,7 +45,7 @@ def directive(name: str, *values: Any, **options: Any) -> None:
     `("file", 1, "a.cu")`, `("dwarf", ".byte", 1, 2)`. `.loc` takes `function_name=` (a label, optionally with an
     offset) and `inlined_at=` (file, line, column)."""
     trace = require_exact("ptx.directive").trace
-    trace.append(build_directive(name, *values, **options).replace(origin=trace.locate(2)))
+    trace.append(build_directive(name, *values, **options).replace(origin=trace.locate()))
 
 
 def build_directive(name: str, *values: Any, **options: Any) -> Any:

@@ -70,7 +70,7 @@ def block() -> ExactBlock:
 def open_block() -> None:
     """Emit `{`, for blocks nested deeper than Python allows `with`."""
     exact = require_exact("ptx.open_block")
-    origin = exact.trace.locate(2)
+    origin = exact.trace.locate()
     exact.blocks.append(exact.trace.push("ptx.open_block()", lambda body: Block(body, origin=origin)))
 
 

@@ -154,7 +154,7 @@ def var(
         fail(rules.ARGUMENT, str(wrong))
     trace.claim(name, "variable")
     extent = UNSIZED if size is None and link is LinkingDirective.EXTERN and space is StateSpace.SHARED else size
-    node = VarDecl(space, kind, name, extent, align, linking=link, origin=trace.locate(2))
+    node = VarDecl(space, kind, name, extent, align, linking=link, origin=trace.locate())
     if link is not None:
         trace.declare_module_variable(node)
     else:

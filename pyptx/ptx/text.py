@@ -18,7 +18,7 @@ _HEAD_LINES = _HEAD.count("\n")
 def raw(text: str) -> None:
     """Parse PTX statements and add each exactly once."""
     trace = get_trace()
-    origin = trace.locate(2)
+    origin = trace.locate()
     try:
         module = parse(f"{_HEAD}{text}\n}}\n")
     except PtxSyntaxError as wrong:

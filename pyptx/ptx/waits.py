@@ -54,7 +54,7 @@ def emit_exact_wait(
         flag = reg(pred_type, flag) if isinstance(flag, str) else flag
         if not isinstance(flag, Reg):
             fail(rules.ARGUMENT, "the predicate of a wait loop must be a register, or the name of one to declare")
-        trace.append(Label(names[0], origin=trace.locate(2)))
+        trace.append(Label(names[0], origin=trace.locate()))
         operands = (flag, mbar, phase) if suspend_hint is None else (flag, mbar, phase, suspend_hint)
         emit(spell("mbarrier", *words), operands, None, trace)
         if len(names) == 1:
@@ -62,4 +62,4 @@ def emit_exact_wait(
         else:
             emit(branch, (names[1],), flag, trace)
             emit(branch, (names[0],), None, trace)
-            trace.append(Label(names[1], origin=trace.locate(2)))
+            trace.append(Label(names[1], origin=trace.locate()))

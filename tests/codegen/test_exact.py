@@ -110,6 +110,16 @@ def test_names_that_run_out_are_made_afresh_and_declared() -> None:
     )
 
 
+def test_registers_may_be_declared_after_names_are_made() -> None:
+    def write() -> None:
+        a = reg.scalar(u32)
+        ptx.inst.mov.u32(a, 1)
+        b = ptx.decl.reg(b32, "%r0")
+        ptx.inst.mov.u32(b, a)
+
+    assert body(write) == (".reg .b32 %fresh_r<1>;\nmov.u32 %fresh_r0, 1;\n.reg .b32 %r0;\nmov.u32 %r0, %fresh_r0;\n")
+
+
 def test_memory_and_ranges_made_inside_are_declared_first() -> None:
     def write() -> None:
         ptx.decl.reg(f32, "%acc<2>")

@@ -131,7 +131,10 @@ def test_apply_sugar_takes_a_module() -> None:
 
 def test_modules_for_a_debugger_keep_their_lines() -> None:
     source = (_ROOT / "tests/corpus/nvrtc/text.sm_80.debug.ptx").read_bytes().decode()
-    assert source.count("\t.loc") == ptx_to_python(source, sugar=True).count('ptx.directive("loc"')
+    python = ptx_to_python(source, sugar=True)
+    assert source.count("\t.loc") == python.count('ptx.directive("loc"')
+    assert ".cu:" not in python
+    assert ".cu:" in ptx_to_python(source.replace(", debug", ""), sugar=True)
 
 
 def test_registers_of_the_module_and_of_parameters_stay_names() -> None:

@@ -350,6 +350,15 @@ for executable in executables:
     assert run(run_program, program) == "(0, 0)\n" + "0 0 4.0\n" * 3
 
 
+def test_parameters_say_that_a_graph_could_not_be_instantiated(run_program: Run) -> None:
+    program = """\
+parameters = ctypes.create_string_buffer(struct.pack("<QQQi4x", 1 << 40, stream, 7, 7))
+code = try_call("cuGraphInstantiateWithParams", ctypes.byref(ctypes.c_uint64()), graph, parameters)
+print(code, struct.unpack("<QQQi4x", parameters.raw[:32]) == (1 << 40, stream, 0, 1))
+"""
+    assert run(run_program, program) == "1 True\n"
+
+
 def test_a_graph_is_drawn(run_program: Run, tmp_path: Path) -> None:
     output = run(
         run_program, FOUR_NODES + 'call("cuGraphDebugDotPrint", graph, b"graph.dot", 0)\nprint(hex(a), hex(c))'

@@ -57,7 +57,7 @@ class Heap:
         self.used: dict[int, int] = {}
         """Bytes of device memory in use, by device."""
         self.count = 0
-        self._freed = deque[tuple[int, Any]]()
+        self._freed = deque[Allocation]()
         self._freed_bytes = 0
         self.reuses = 0
         """How often freed memory was given back, whose addresses may belong to new allocations since."""
@@ -113,11 +113,10 @@ class Heap:
 
     def _quarantine(self, allocation: Allocation) -> None:
         """Keep freed memory for a while."""
-        self._freed.append((allocation.size, allocation.data))
+        self._freed.append(allocation)
         self._freed_bytes += allocation.size
         while len(self._freed) > _QUARANTINE_COUNT or self._freed_bytes > _QUARANTINE_BYTES:
-            size, _ = self._freed.popleft()
-            self._freed_bytes -= size
+            self._freed_bytes -= self._freed.popleft().size
             self.reuses += 1
 
     def find(self, address: int) -> Allocation | None:
@@ -137,12 +136,13 @@ class Heap:
 
     def view(self, address: int, size: int) -> Bytes | None:
         """Return bytes of one allocation or module variable; None for memory that is not ours. DriverError if the
-        range begins in an allocation and leaves it, or lies in freed memory."""
+        range begins in an allocation and leaves it, or lies in freed memory that nothing else can use yet."""
         region = self.space.find_region(address)
         if region is not None and address < region.low + region.size:
             if address + size > region.low + region.size:
                 raise DriverError(Code.ERROR_INVALID_VALUE)
             return region.data[address - region.low : address - region.low + size]
-        if self.space.find_freed(address) is not None:
+        freed = self.space.find_freed(address)
+        if freed is not None and any(allocation.address == freed.low for allocation in self._freed):
             raise DriverError(Code.ERROR_INVALID_VALUE)
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
@@ -13,14 +13,15 @@ import numpy as np
 from pyptx.check import check
 from pyptx.diagnostics import PtxError, Severity
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.device_runtime import link_device_runtime
 from pyptx.driver.images import read_image
-from pyptx.ir import Function, Module
+from pyptx.ir import Function, Module, VarDecl, visit
 from pyptx.isa.limits import STATIC_SHARED, THREADS_PER_CTA, entry_registers, sm_limits
 from pyptx.isa.targets import find_target
 from pyptx.parser import parse
 from pyptx.sim.base.formats import Array
 from pyptx.sim.launch.hosted import LoadedModule
-from pyptx.sim.program.frames import lay_out
+from pyptx.sim.program.frames import lay_out, measure_declaration
 
 if TYPE_CHECKING:
     from pyptx.driver.process import Driver
@@ -57,7 +58,8 @@ class Kernel:
             return self.settings[attribute]
         directives = self._list_directives()
         values = {
-            0: self._limit_threads(directives), 2: 0, 3: 0, 4: entry_registers(directives) or 32,
+            0: self._limit_threads(directives), 2: _measure(self.module.loaded.module.directives, ".const"),
+            3: _measure(visit(self.function), ".local"), 4: entry_registers(directives) or 32,
             5: self.module.version, 6: self.module.capability, 7: 0, MAX_DYNAMIC_SHARED: 0, 9: -1,
             10: int("explicitcluster" in directives), 14: 0, 15: 0, 16: 0, 17: 0,
         }  # fmt: skip
@@ -94,6 +96,16 @@ class Kernel:
     def _limit_threads(directives: dict[str, Sequence[int | str]]) -> int:
         block = directives.get("reqntid", directives.get("maxntid"))
         return THREADS_PER_CTA if block is None else prod(int(size) for size in block)
+
+
+def _measure(nodes: Iterable[object], space: str) -> int:
+    """Return the bytes of the variables in a state space."""
+    return sum(
+        measure_declaration(node, item)[0]
+        for node in nodes
+        if isinstance(node, VarDecl) and node.state_space.ptx == space
+        for item in node.declarators
+    )
 
 
 @dataclass(eq=False)
@@ -138,7 +150,7 @@ def load_image(driver: Driver, address: int, device: int) -> LoadedImage:
 
 def load_text(driver: Driver, text: str) -> LoadedImage:
     """Load PTX."""
-    module = _parse(text)
+    module = _parse(link_device_runtime(text))
     try:
         loaded = LoadedModule.load(module, driver.heap.space, _allocate)
     except PtxError as why:

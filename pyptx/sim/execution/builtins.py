@@ -19,7 +19,9 @@ from pyptx.sim.semantics.access import load, store
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.printing import MOST_PRINTED, format_output
 
-_SIZES = {"vprintf": ((4,), (8, 8)), "__assertfail": ((), (8, 8, 4, 8, 8))}
+_SIZES = {
+    "vprintf": ((4,), (8, 8)), "__assertfail": ((), (8, 8, 4, 8, 8)), "malloc": ((8,), (8,)), "free": ((), (8,)),
+}  # fmt: skip
 """Bytes of the results and parameters of the system's functions."""
 
 
@@ -39,6 +41,17 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
         except Unprintable as why:
             text = str(why)
         raise faults.error(faults.TRAP, origin, f"assertion failed: {text}", notes=(place,))
+    elif name == "malloc":
+        sizes = _load_word(site, lanes, base, 8, "u8").tolist()
+        fill = machine.memory.fresh.to_bytes(4, "little")
+        addresses = np.array([machine.memory.space.allocate_on_heap(size, fill) for size in sizes], np.uint64)
+        store(site, lanes, None, "local", base, addresses.dtype, (addresses,))
+    elif name == "free":
+        for at, address in enumerate(_load_word(site, lanes, base, 0, "u8").tolist()):
+            if address and not machine.memory.space.free_on_heap(address):
+                text = f"`free` of {address:#x}, which `malloc` did not return or which is free already"
+                place = machine.memory.describe_thread(lanes, at, name)
+                raise faults.error(faults.BAD_FREE, origin, text, notes=(place,))
     else:
         raise faults.error(faults.UNDEFINED_EXTERN, origin, f"the function `{name}` is called but not defined")
 

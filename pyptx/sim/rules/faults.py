@@ -149,6 +149,29 @@ PRINTED_FORMAT = Rule(
 PRINTED_TOO_MUCH = Rule(
     "PTX1141", "too much printf output", "The output of a launch is kept in memory, so it is limited to 16 MiB.", "", ""
 )
+_FREES = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.extern .func (.param .b64 address) malloc(.param .b64 size);
+.extern .func free(.param .b64 address);
+.visible .entry k()
+{{
+    .reg .b64 %rd<3>;
+    mov.u64 %rd1, 64;
+    call.uni (%rd2), malloc, (%rd1);
+    {}
+    call.uni free, (%rd2);
+    ret;
+}}
+"""
+BAD_FREE = Rule(
+    "PTX1132",
+    "free of other memory",
+    "`free` takes an address that `malloc` returned, once, or 0.",
+    _FREES.format("add.u64 %rd2, %rd2, 16;"),
+    _FREES.format("st.u64 [%rd2], 7;"),
+)
 TENSOR = _rule(
     29, "illegal use of tensor memory", "Columns must be allocated, and a warp accesses only its quarter of the lanes."
 )

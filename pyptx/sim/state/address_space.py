@@ -18,6 +18,9 @@ from pyptx.sim.program.variables import GLOBAL_BASE, GUARD, Allocation
 from pyptx.sim.state.regions import Region
 
 _ALIGNMENT = 256
+_HEAP_SIZE = 8 << 20
+"""The bytes that kernels can have allocated at a time, as by default in CUDA (CUDA C++ Programming Guide, Heap Memory
+Allocation)."""
 _MOST_FREED = 4096
 """The number of freed allocations that are remembered."""
 
@@ -42,6 +45,9 @@ class AddressSpace:
         self._freed_starts: list[int] = []
         """The starts of freed allocations, which do not overlap, in order."""
         self._next = low
+        self._heap: dict[int, int] = {}
+        """The sizes of what kernels have allocated, by address."""
+        self._heap_count = 0
 
     def reserve(self, size: int, alignment: int = _ALIGNMENT) -> int:
         """Reserve addresses, with unused bytes on both sides, and return the first."""
@@ -96,6 +102,23 @@ class AddressSpace:
             insort(self._freed_starts, address)
         # Sites cache the region that they hit last.
         region.size, region.data = 0, np.zeros(0, np.uint8)
+
+    def allocate_on_heap(self, size: int, fill: bytes) -> int:
+        """Allocate memory for a kernel, full of 4 bytes, and return its address; 0 if there is no room."""
+        if not size or sum(self._heap.values()) + size > _HEAP_SIZE:
+            return 0
+        self._heap_count += 1
+        data = np.resize(np.frombuffer(fill, np.uint8), size)
+        address = self.allocate(f"allocation {self._heap_count} of malloc", data).low
+        self._heap[address] = size
+        return address
+
+    def free_on_heap(self, address: int) -> bool:
+        """Free what a kernel allocated; return whether there is such an allocation."""
+        if self._heap.pop(address, None) is None:
+            return False
+        self.free(address)
+        return True
 
     def find_region(self, address: int) -> Region | None:
         """Return the last region that starts at or before an address."""

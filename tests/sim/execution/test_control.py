@@ -209,6 +209,62 @@ st.param.b64 [f], %rd5; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }
     assert output == "0: 1.50 hi\n1: 1.50 hi\n"
 
 
+HEAD_OF_HEAP = """.extern .func (.param .b64 address) malloc (.param .b64 size);
+.extern .func free (.param .b64 address);"""
+ALLOCATE = "call.uni (%rd1), malloc, (%rd0);\n"
+
+
+def test_each_thread_allocates_its_own_memory() -> None:
+    """Thread t asks for 8 t bytes: no bytes, no memory."""
+    body = f"""mul.wide.u32 %rd0, %t, 8;
+{ALLOCATE}setp.eq.u64 %p0, %rd1, 0;
+mov.u32 %r0, 99;
+@%p0 bra $end;
+st.u32 [%rd1], %t;
+bar.warp.sync 0xe;
+ld.u32 %r0, [%rd1];
+$end: call.uni free, (%rd1);
+{STORE}"""
+    out = np.zeros(4, np.int32)
+    sim.run(parse(kernel(body, module=HEAD_OF_HEAP)), block=4, args=(out,))
+    assert out.tolist() == [99, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("kept", "count"), [("", 4), ("call.uni free, (%rd1);", 32)])
+def test_the_heap_is_as_large_as_cudas(kept: str, count: int) -> None:
+    """Threads, one after another, ask for 2 MiB each; the heap has 8."""
+    body = f"""mov.u64 %rd0, 0x200000;
+mov.u32 %r1, 0;
+mov.u32 %r0, 0;
+$next: setp.ne.u32 %p0, %r1, %t;
+@%p0 bra $skip;
+{ALLOCATE}setp.ne.u64 %p1, %rd1, 0;
+selp.u32 %r0, 1, 0, %p1;
+{kept}
+$skip: add.u32 %r1, %r1, 1;
+bar.warp.sync -1;
+setp.lt.u32 %p0, %r1, 32;
+@%p0 bra $next;
+{STORE}"""
+    out = np.zeros(32, np.int32)
+    sim.run(parse(kernel(body, module=HEAD_OF_HEAP)), block=32, args=(out,))
+    assert out.tolist() == [1] * count + [0] * (32 - count)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "word"),
+    [
+        ("st.u64 [%rd1+8], 1;", "PTX1110", "allocation 1 of malloc"),
+        ("call.uni free, (%rd1);\nst.u64 [%rd1], 1;", "PTX1110", "allocation 1 of malloc"),
+        ("call.uni free, (%rd1);\ncall.uni free, (%rd1);", "PTX1132", "which is free already"),
+        ("add.u64 %rd1, %rd1, 4;\ncall.uni free, (%rd1);", "PTX1132", "`malloc` did not return"),
+    ],
+)
+def test_misuse_of_the_heap(body: str, code: str, word: str) -> None:
+    text = kernel(f"mov.u64 %rd0, 8;\n{ALLOCATE}{body}", module=HEAD_OF_HEAP)
+    assert_reported(text, code, word, block=1, args=(np.zeros(1, np.int32),))
+
+
 @pytest.mark.parametrize(
     ("body", "code", "word"),
     [

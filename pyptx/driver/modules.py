@@ -56,11 +56,11 @@ class Kernel:
         """Return an attribute by its number, None if there is no such attribute."""
         if attribute in self.settings:
             return self.settings[attribute]
-        directives = self._list_directives()
+        directives, (major, minor) = self._list_directives(), driver.devices[0].capability
         values = {
             0: self._limit_threads(directives), 2: _measure(self.module.loaded.module.directives, ".const"),
             3: _measure(visit(self.function), ".local"), 4: entry_registers(directives) or 32,
-            5: self.module.version, 6: self.module.capability, 7: 0, MAX_DYNAMIC_SHARED: 0, 9: -1,
+            5: self.module.capability, 6: major * 10 + minor, 7: 0, MAX_DYNAMIC_SHARED: 0, 9: -1,
             10: int("explicitcluster" in directives), 14: 0, 15: 0, 16: 0, 17: 0,
         }  # fmt: skip
         cluster = [*directives.get("reqnctapercluster", ()), 1, 1, 1]
@@ -115,12 +115,6 @@ class LoadedImage:
     handle: int
     loaded: LoadedModule
     kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
-
-    @property
-    def version(self) -> int:
-        """The PTX version, as the driver encodes it."""
-        version = self.loaded.module.version
-        return 10 * version.major + version.minor
 
     @property
     def capability(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import write_int, write_pointer
@@ -11,6 +12,9 @@ from pyptx.driver.signatures import entry
 
 VERSION = 13050
 """The version of CUDA whose functions the library has."""
+_NVIDIA_RUNTIME = (
+    "NVIDIA's runtime library in this program needs NVIDIA's driver: build the program with `nvcc -cudart shared`"
+)
 
 
 @entry("cuInit", "uint", is_early=True)
@@ -52,11 +56,15 @@ def keep_text(driver: Driver, text: str) -> int:
 
 @entry("cuGetExportTable", "pointer pointer", is_early=True)
 def get_export_table(driver: Driver, thread: Thread, table: int, identity: int) -> None:
-    """NVIDIA's runtime library asks for private tables; the simulation has none."""
+    """NVIDIA's runtime library asks for private tables, which the simulation does not have. Some Python packages ask,
+    too, and do without."""
     if not table or not identity:
         raise DriverError(Code.ERROR_INVALID_VALUE)
     write_pointer(table, 0)
-    raise DriverError(Code.ERROR_NOT_FOUND)
+    is_python = bool(sys.orig_argv)
+    text = "" if is_python or _NVIDIA_RUNTIME in driver.texts else _NVIDIA_RUNTIME
+    keep_text(driver, _NVIDIA_RUNTIME)
+    raise DriverError(Code.ERROR_NOT_FOUND, text)
 
 
 @entry("cuProfilerStart cuProfilerStop")

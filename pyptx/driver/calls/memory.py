@@ -9,7 +9,7 @@ from pyptx.driver.host_memory import read_ints, read_pointers, view, write, writ
 from pyptx.driver.operations import free_memory
 from pyptx.driver.process import Driver, Thread, find_caller
 from pyptx.driver.signatures import entry
-from pyptx.driver.streams import synchronize
+from pyptx.driver.streams import find_stream, synchronize
 
 _DEVICE_MEMORY, _HOST_MEMORY = 2, 1
 _KINDS = ("device", "managed")
@@ -180,3 +180,40 @@ def set_attribute(driver: Driver, thread: Thread, value: int, attribute: int, ad
     _find(driver, address)
     if attribute != 6:
         raise DriverError(Code.ERROR_INVALID_VALUE)
+
+
+def _accept_hint(driver: Driver, address: int, size: int) -> None:
+    """Take a hint about managed memory, which the simulation does not move."""
+    allocation = driver.heap.find(address)
+    is_other = allocation is not None and allocation.kind != "managed"
+    if not size or is_other or driver.heap.view(address, size) is None:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+
+
+@entry("cuMemAdvise", "pointer size int int")
+def advise(driver: Driver, thread: Thread, address: int, size: int, advice: int, ordinal: int) -> None:
+    driver.get_context(thread)
+    _accept_hint(driver, address, size)
+
+
+@entry("cuMemAdvise_v2", "pointer size int size")
+def advise_for_location(driver: Driver, thread: Thread, address: int, size: int, advice: int, location: int) -> None:
+    advise(driver, thread, address, size, advice, 0)
+
+
+@entry("cuMemPrefetchAsync", "pointer size int pointer")
+def prefetch(driver: Driver, thread: Thread, address: int, size: int, ordinal: int, stream: int) -> None:
+    find_stream(driver, thread, stream)
+    _accept_hint(driver, address, size)
+
+
+@entry("cuMemPrefetchAsync_v2", "pointer size size uint pointer")
+def prefetch_to_location(
+    driver: Driver, thread: Thread, address: int, size: int, location: int, flags: int, stream: int
+) -> None:
+    prefetch(driver, thread, address, size, 0, stream)
+
+
+@entry("cuStreamAttachMemAsync", "pointer pointer size uint")
+def attach(driver: Driver, thread: Thread, stream: int, address: int, size: int, flags: int) -> None:
+    prefetch(driver, thread, address, size or 1, 0, stream)

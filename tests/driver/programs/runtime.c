@@ -58,6 +58,8 @@ unsigned __cudaPushCallConfiguration(struct dim3, struct dim3, size_t, cudaStrea
 cudaError_t __cudaPopCallConfiguration(struct dim3 *, struct dim3 *, size_t *, void *);
 cudaError_t __cudaGetKernel(cudaKernel_t *, const void *);
 cudaError_t __cudaLaunchKernel(cudaKernel_t, struct dim3, struct dim3, void **, size_t, cudaStream_t);
+cudaError_t cudaGetDriverEntryPointByVersion_ptsz(
+    const char *, void **, unsigned, unsigned long long, enum cudaDriverEntryPointQueryResult *);
 cudaError_t cudaMemcpy_ptds(void *, const void *, size_t, enum cudaMemcpyKind);
 
 enum { N = 1000, BYTES = 4 * N };
@@ -147,6 +149,15 @@ static void test_launches(float *array, cudaStream_t stream) {
     printf("launch: %g %g, %d threads, %d, %d\n", values[1], values[N - 1], result, *last, time > 0);
 }
 
+static cudaError_t prefetch(void *address, size_t size) {
+#if CUDART_VERSION < 13000
+    return cudaMemPrefetchAsync(address, size, 0, 0);
+#else
+    struct cudaMemLocation location = {.type = cudaMemLocationTypeDevice, .id = 0};
+    return cudaMemPrefetchAsync(address, size, location, 0, 0);
+#endif
+}
+
 static void test_clusters(void) {
     int *ranks;
     cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeClusterDimension, .val.clusterDim = {4, 1, 1}};
@@ -155,6 +166,8 @@ static void test_clusters(void) {
     SAY(cudaMallocManaged((void **)&ranks, 32, cudaMemAttachGlobal));
     SAY(cudaLaunchKernelExC(&config, (void *)rank, (void *[]){&ranks}));
     SAY(cudaDeviceSynchronize());
+    SAY(prefetch(ranks, 32));
+    SAY(prefetch(ranks, 33));
     for (int i = 0; i < 8; i++)
         printf("%d ", ranks[i]);
     SAY(cudaPointerGetAttributes(&pointer, ranks + 1));
@@ -168,13 +181,13 @@ static void test_clusters(void) {
 static void test_attributes(void) {
     struct cudaFuncAttributes attributes;
     int resident, offset;
-    cudaFunction_t function;
+    cudaKernel_t kernel;
     size_t position = 0, size = 0;
     SAY(cudaFuncSetAttribute((void *)multiply, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
     SAY(cudaFuncGetAttributes(&attributes, (void *)multiply));
     SAY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, (void *)multiply, 256, 0));
-    SAY(cudaGetFuncBySymbol(&function, (void *)multiply));
-    SAY(cudaFuncGetParamInfo(function, 1, &position, &size));
+    SAY(cudaGetKernel(&kernel, (void *)multiply));
+    SAY(cudaFuncGetParamInfo((void *)kernel, 1, &position, &size));
     offset = (int)position;
     printf("attributes: %d %d %d %d, %d, %d %zu\n", attributes.maxThreadsPerBlock, attributes.ptxVersion,
            attributes.binaryVersion, attributes.nonPortableClusterSizeAllowed, resident, offset, size);
@@ -232,7 +245,7 @@ static void test_graphs(float *array, cudaStream_t stream) {
 }
 
 static void test_errors(float *array) {
-    void *entry = &entry;
+    void *entry = &entry, *other = 0;
     float *null = array;
     enum cudaDriverEntryPointQueryResult found;
     SAY(cudaMalloc((void **)&null, 0));
@@ -240,7 +253,13 @@ static void test_errors(float *array) {
     SAY(cudaGetDriverEntryPointByVersion("cuNothing", &entry, 12000, 0, &found));
     printf("%d %d", entry == 0, found);
     SAY(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found));
-    printf(" %d %d\n", entry != 0, found);
+    printf(" %d %d", entry != 0, found);
+    SAY(cudaGetDriverEntryPointByVersion("cuStreamQuery", &entry, 12000, cudaEnableDefault, &found));
+    SAY(cudaGetDriverEntryPointByVersion_ptsz("cuStreamQuery", &other, 12000, cudaEnableDefault, &found));
+    printf(" %d\n", entry != other);
+    SAY(cudaGetDriverEntryPointByVersion("cuGetExportTable", &entry, 12000, cudaEnableDefault, &found));
+    int (*get_table)(void **, const void *) = (int (*)(void **, const void *))entry;
+    printf("%d %d\n", get_table(&entry, "NVIDIA's library"), get_table(&entry, "NVIDIA's library"));
     SAY(launch(1, 2048, 0, 0, array, N));
     SAY(launch(1, 32, 1 << 20, 0, array, N));
     SAY(cudaLaunchKernel((void *)unknown, make(1), make(1), 0, 0, 0));
@@ -269,7 +288,7 @@ int main(void) {
         values[i] = (float)i;
     test_device();
     SAY(cudaMalloc((void **)&array, BYTES));
-    SAY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    SAY(cudaStreamCreateWithFlags(&stream, cudaStreamDefault));
     test_launches(array, stream);
     test_clusters();
     test_attributes();

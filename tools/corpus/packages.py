@@ -45,6 +45,7 @@ COMPILERS: dict[str, tuple[str, ...]] = {
         "nvidia-cuda-crt==13.4.92",
         "nvidia-cuda-runtime==13.4.92",
     ),
+    "runtime-12.9.79": ("nvidia-cuda-runtime-cu12==12.9.79", "nvidia-cuda-nvcc-cu12==12.9.86"),
     "cutlass-4.2.0.0": ("nvidia-cutlass==4.2.0.0",),
 }
 

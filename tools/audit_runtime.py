@@ -1,0 +1,112 @@
+"""Runs programs of the runtime API on the simulated driver: a C++ program of nvcc, linked with `-cudart shared`, and
+the C program of the tests, with the headers of CUDA 12. Each must compute the right result, and an access beyond the
+end of an array must be reported at its line of the source.
+
+python -m tools.audit_runtime [--cache build/runtime]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyptx.driver.build import find_compiler, name_runtime
+from pyptx.driver.launcher import make_environment
+from pyptx.driver.library import find_library
+from pyptx.driver.settings import Settings
+from tools.corpus import packages
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "tools" / "driver_programs" / "runtime_add.cu"
+C_SOURCE = ROOT / "tests" / "driver" / "programs" / "runtime.c"
+NVCC, RUNTIME_12 = "nvcc-13.5.37", "runtime-12.9.79"
+LAUNCHES = 4
+"""The launches of the C++ program; the last is the one with another count."""
+
+
+def build_with_nvcc(cache: Path) -> Path:
+    """Return the C++ program."""
+    program, libraries = cache / "runtime_add", cache / "libraries"
+    home = next(packages.install(NVCC, cache).glob("nvidia/cu*"))
+    libraries.mkdir(exist_ok=True)
+    link = libraries / "libcudart.so"
+    link.unlink(missing_ok=True)
+    link.symlink_to(next(home.glob("lib/libcudart.so.*")))
+    options = ["-cudart", "shared", "-lineinfo", "-gencode", "arch=compute_90,code=compute_90", f"-L{libraries}"]
+    command = [str(home / "bin" / "nvcc"), *options, "-o", str(program), str(SOURCE)]
+    subprocess.run(command, check=True, env={**os.environ, "CUDA_HOME": str(home)})
+    return program
+
+
+def find_problem(program: Path, count: int, cache: Path) -> str:
+    """Add so many elements with the C++ program, and return what differs from what it must do: nothing but an error
+    beyond the 1,000 elements there are."""
+    report = cache / "report.json"
+    report.unlink(missing_ok=True)
+    options = ["--from-images", "--report", str(report)]
+    command = [sys.executable, "-m", "pyptx", "simulate", *options, "--", str(program), str(count)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if not report.exists():
+        return process.stderr[-2000:]
+    launches: list[Any] = json.loads(report.read_text("utf-8"))["launches"]
+    found = [[(item["code"], item["source"]) for item in launch["diagnostics"]] for launch in launches]
+    line = next(number for number, text in enumerate(SOURCE.read_text().splitlines(), 1) if "a[i] + b[i]" in text)
+    expected: list[list[tuple[str, str]]] = [[] for _ in range(LAUNCHES)]
+    if count > 1000:
+        expected[-1] = [("PTX1110", f"{SOURCE}:{line}")]
+    if found == expected and bool(process.returncode) == (count > 1000):
+        return ""
+    return f"status {process.returncode}, found {found}, expected {expected}\n{process.stdout}{process.stderr}"
+
+
+def find_refusal(program: Path) -> str:
+    """Run the C++ program without the option that reads images, and return what it should have printed."""
+    command = [sys.executable, "-m", "pyptx", "simulate", "--", str(program), "1000"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    remedy = "run `pyptx simulate --from-images`"
+    return "" if process.returncode and remedy in process.stderr else f"not refused:\n{process.stderr}"
+
+
+def find_problem_with_cuda_12(cache: Path) -> str:
+    """Run the C program with the headers of CUDA 12, and return how its output differs."""
+    program, library = cache / "runtime_12", find_library()
+    headers = packages.headers(packages.install(RUNTIME_12, cache))
+    words = [*find_compiler(), "-o", str(program), str(C_SOURCE), *(f"-I{path}" for path in headers)]
+    words += [str(library.parent / name_runtime(12)), f"-Wl,-rpath-link,{library.parent}"]
+    subprocess.run(words, check=True)
+    environment = make_environment(Settings(count=2, device="b200"))
+    process = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
+    is_same = process.stdout == C_SOURCE.with_suffix(".out").read_text("ascii")
+    return "" if is_same else process.stdout + process.stderr
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run every program; print one line for each."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--cache", type=Path, default=ROOT / "build" / "runtime", help="where compilers are installed")
+    cache: Path = options.parse_args(argv).cache.resolve()
+    cache.mkdir(parents=True, exist_ok=True)
+    program = build_with_nvcc(cache)
+    outcomes = {
+        f"{C_SOURCE.name}, {RUNTIME_12}": (find_problem_with_cuda_12(cache), "the output of CUDA 13"),
+        f"{SOURCE.name} 1000, {NVCC}": (find_problem(program, 1000, cache), "no findings"),
+        f"{SOURCE.name} 1001, {NVCC}": (find_problem(program, 1001, cache), "PTX1110"),
+        f"{SOURCE.name} without --from-images, {NVCC}": (find_refusal(program), "refused"),
+    }
+    for name, (problem, expected) in outcomes.items():
+        print(f"{name}: {problem or expected}", flush=True)
+    problems = sum(bool(problem) for problem, _ in outcomes.values())
+    print(f"{len(outcomes)} runs, {problems} with another outcome")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

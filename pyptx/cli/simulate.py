@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -53,6 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="FILE", help="write every launch and what was found: .json, .sarif or .html"
     )
+    parser.add_argument(
+        "--dump", metavar="FOLDER", help="write the PTX of every kernel, and a timeline of its first launch"
+    )
+    parser.add_argument("--leaks", action="store_true", help="report memory that is never freed")
     parser.add_argument("--baseline", metavar="FILE", help="a report whose findings are known; only new ones count")
     parser.add_argument("program", metavar="PROGRAM", help="a Python file, or after `--` any program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
@@ -75,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
             settings = Settings(
                 args.device, args.devices, args.check, args.schedule, args.seed, args.order, stop=args.stop,
                 from_images=args.from_images, line_info=not args.no_line_info, audit=not args.no_audit, records=folder,
+                leaks=args.leaks, dump=str(make_folder(Path(args.dump))) if args.dump else "",
                 baseline=str(Path(args.baseline).resolve()) if args.baseline else "",
             )  # fmt: skip
             status = run_program(words, settings)
@@ -85,6 +91,9 @@ def run(args: argparse.Namespace) -> int:
             complain(f"{args.program}: {why.strerror}" if isinstance(why, OSError) and why.strerror else str(why))
             return UNUSABLE
         launches = read_records(Path(folder))
+    for launch in launches:
+        for key in ("ptx", "timeline"):
+            launch[key] = os.path.relpath(launch[key], report.parent if report else ".") if launch.get(key) else ""
     if report is not None:
         report.write_text(format_report(report.suffix, args.device, launches, baseline), "utf-8")
     new = list_new(launches, baseline)
@@ -92,6 +101,12 @@ def run(args: argparse.Namespace) -> int:
     if status:
         return status if status > 0 else _SHELL_SIGNAL - status
     return FINDINGS if any(item["severity"] == str(Severity.ERROR) for item in new) else OK
+
+
+def make_folder(folder: Path) -> Path:
+    """Create a folder, and return its absolute path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.resolve()
 
 
 def summarize(launches: Sequence[Record], new: Sequence[Record]) -> str:

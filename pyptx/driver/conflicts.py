@@ -1,4 +1,4 @@
-"""Mistakes in the order of a program's work: findings about two tasks, and about memory and events of the host."""
+"""Mistakes in how a program uses a device: findings about two tasks, and about its memory and events."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def _report(
     _publish(driver, diagnostic, name, _find_place(task), "" if other is None else _find_place(other))
 
 
-def _publish(driver: Driver, diagnostic: Diagnostic, name: str, place: str, other_place: str) -> None:
+def _publish(driver: Driver, diagnostic: Diagnostic, name: str, place: str, other_place: str = "") -> None:
     record: Record = {
         "kernel": name, "grid": None, "block": None, "cluster": None, "shared": 0, "place": place, "instructions": 0,
         "seconds": 0.0, "diagnostics": [{**diagnostic.as_json(), "source": place, "other_source": other_place}],
     }  # fmt: skip
-    title = "order of the program's work"
+    title = "the program's use of the device"
     report(driver, f"{title}, at {place}" if place else title, record, [diagnostic], None)
 
 
@@ -135,7 +135,23 @@ def check_recorded(driver: Driver, event: Event) -> None:
         rule, place = rules.UNRECORDED, find_caller()
         message = f"{rule.title}: event {event.handle:#x}"
         help = "record the event in the stream with the work to wait for, before the wait is submitted"
-        _publish(driver, rule.report(None, message, notes=[rule.why], help=help), "event", place, "")
+        _publish(driver, rule.report(None, message, notes=[rule.why], help=help), "event", place)
+
+
+def report_leaks(driver: Driver, device: int) -> None:
+    """Report the memory of a device that is left when its context or the program ends, by the lines that allocated."""
+    if not driver.settings.leaks:
+        return
+    allocations: dict[tuple[str, str], list[int]] = {}
+    for allocation in driver.heap.allocations.values():
+        if allocation.device == device and allocation.kind != "registered":
+            allocations.setdefault((allocation.place, allocation.kind), []).append(allocation.size)
+    for (place, kind), sizes in allocations.items():
+        rule = rules.LEAK
+        count = format_count("allocation", len(sizes))
+        message = f"{rule.title}: {format_count('byte', sum(sizes))} in {count} of {kind} memory"
+        help = "free it after its last use, or use an allocator that owns it"
+        _publish(driver, rule.report(None, message, notes=[rule.why], help=help), kind, place)
 
 
 def check_source(driver: Driver, task: Task) -> None:

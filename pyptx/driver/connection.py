@@ -26,10 +26,16 @@ def start(settings: Settings | None = None) -> Driver:
     return _DRIVERS[0]
 
 
+def finish_all() -> None:
+    """End what the program has begun."""
+    for driver in _DRIVERS:
+        finish(driver)
+
+
 def connect() -> None:
     """Answer the calls of the library in this process."""
     if not _CALLBACKS:
         driver = start()
         _CALLBACKS.append(_ANSWER(driver.answer))
-        atexit.register(finish, driver)
+        atexit.register(finish_all)
         ctypes.CDLL(os.environ[LIBRARY], os.RTLD_NOW | os.RTLD_GLOBAL).pyptx_driver_connect(_CALLBACKS[0])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +13,16 @@ from numpy.typing import NDArray
 
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.pools import Pool
+from pyptx.sim.hazards.ranges import Ranges
 from pyptx.sim.state.address_space import AddressSpace
+from pyptx.sim.state.regions import Region
 
 Bytes = NDArray[np.uint8]
 ALIGNMENT = 512
 _WINDOWS_END = 0x5_0000_0000
 """The simulator's own windows of parameters, shared and local memory and functions end here."""
+_MOST_FRESH = 1 << 28
+"""Of larger allocations, uninitialized bytes are not looked for."""
 _QUARANTINE_COUNT, _QUARANTINE_BYTES = 256, 1 << 28
 """How much freed memory is kept from being reused, so that accesses after the end of its life are found."""
 
@@ -59,6 +65,8 @@ class Heap:
         self.count = 0
         self._freed = deque[Allocation]()
         self._freed_bytes = 0
+        self._fresh: dict[int, Region] = {}
+        """Device memory that is not known to have a value in every byte."""
         self.reuses = 0
         """How often freed memory was given back, whose addresses may belong to new allocations since."""
 
@@ -67,7 +75,13 @@ class Heap:
         if self.used.get(device, 0) + size > limit:
             raise DriverError(Code.ERROR_OUT_OF_MEMORY)
         data = self.reserve(size)
-        return self.register(data.ctypes.data, data, kind, device, place)
+        allocation = self.register(data.ctypes.data, data, kind, device, place)
+        if kind == "device" and size <= _MOST_FRESH:
+            region = self._fresh[allocation.address] = self.space.regions[
+                bisect_left(self.space.starts, allocation.address)
+            ]
+            region.fresh, region.initial = True, np.zeros(size, np.bool_)
+        return allocation
 
     def reserve(self, size: int) -> Bytes:
         """Return aligned memory of this process that no allocation uses yet."""
@@ -102,6 +116,7 @@ class Heap:
         if allocation is None or allocation.kind not in kinds:
             raise DriverError(Code.ERROR_INVALID_VALUE)
         del self.allocations[address]
+        self._fresh.pop(address, None)
         self.space.free(address)
         if allocation.kind in ("device", "managed"):
             self.used[allocation.device] -= allocation.size
@@ -118,6 +133,29 @@ class Heap:
         while len(self._freed) > _QUARANTINE_COUNT or self._freed_bytes > _QUARANTINE_BYTES:
             self._freed_bytes -= self._freed.popleft().size
             self.reuses += 1
+
+    def add_values(self, writes: Iterable[Ranges]) -> None:
+        """Record which bytes have been written."""
+        for address, region in list(self._fresh.items()):
+            assert region.initial is not None
+            for ranges in writes:
+                first = int(np.searchsorted(ranges.ends, address, "right"))
+                last = int(np.searchsorted(ranges.starts, address + region.size, "left"))
+                starts, ends = np.maximum(ranges.starts[first:last] - address, 0), ranges.ends[first:last] - address
+                for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+                    region.initial[start:end] = True
+                if first < last and region.initial.all():
+                    self._end_fresh(address)
+
+    def forget_fresh(self) -> None:
+        """Assume that all memory has a value, after work whose writes are not known."""
+        for address in list(self._fresh):
+            self._end_fresh(address)
+
+    def _end_fresh(self, address: int) -> None:
+        region = self._fresh.pop(address, None)
+        if region is not None:
+            region.fresh, region.initial = False, None
 
     def find(self, address: int) -> Allocation | None:
         """Return the allocation that contains an address."""

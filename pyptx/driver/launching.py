@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyptx.diagnostics import Diagnostic, PtxError, Severity
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.dumping import Files, name_files
 from pyptx.driver.findings import report
 from pyptx.driver.modules import Kernel
 from pyptx.driver.process import Context, Driver
@@ -60,15 +62,23 @@ def launch(driver: Driver, context: Context, request: Request) -> Outcome:
         schedule=settings.schedule, seed=settings.seed, cooperative=request.cooperative,
         parameters=request.parameters,
     )  # fmt: skip
+    files = name_files(Path(settings.dump), request.kernel) if settings.dump else None
     try:
-        outcome = run_in_place(request.kernel.module.loaded, request.kernel.name, options, selection)
+        outcome = run_in_place(
+            request.kernel.module.loaded, request.kernel.name, options, selection,
+            timeline=files is not None and files.is_new,
+        )  # fmt: skip
     except PtxError as why:
-        _report(driver, request, list(why.diagnostics), why.source, 0, time.perf_counter() - start)
+        _report(driver, request, list(why.diagnostics), why.source, 0, time.perf_counter() - start, files)
         raise DriverError(_CODE_OF.get(why.diagnostics[0].code, Code.ERROR_LAUNCH_FAILED)) from None
     driver.instructions += outcome.instructions
+    if selection is None:
+        driver.heap.forget_fresh()
     diagnostics = _list_diagnostics(outcome)
     source = outcome.error.source if outcome.error else next((f.source for f in outcome.findings), None)
-    _report(driver, request, diagnostics, source, outcome.instructions, time.perf_counter() - start)
+    if files is not None:
+        files.write(request.kernel, outcome.timeline)
+    _report(driver, request, diagnostics, source, outcome.instructions, time.perf_counter() - start, files)
     code = _choose_code(outcome, stops=settings.stop)
     if code is not None:
         context.error = code
@@ -99,7 +109,7 @@ def _choose_code(outcome: Outcome, *, stops: bool) -> Code | None:
 
 def _report(
     driver: Driver, request: Request, diagnostics: list[Diagnostic], source: str | None, instructions: int,
-    seconds: float,
+    seconds: float, files: Files | None,
 ) -> None:  # fmt: skip
     """Print what is new, and record the launch."""
     lines = read_source_lines(request.kernel.module.loaded.module) if diagnostics else None
@@ -107,5 +117,6 @@ def _report(
         "kernel": request.kernel.name, "grid": request.grid, "block": request.block, "cluster": request.cluster,
         "shared": request.shared, "place": request.place, "instructions": instructions, "seconds": seconds,
         "diagnostics": [{**item.as_json(), "source": lines.find(item.origin) if lines else ""} for item in diagnostics],
+        "ptx": str(files.ptx) if files else "", "timeline": str(files.timeline) if files else "",
     }  # fmt: skip
     report(driver, f"launch of {request}", record, diagnostics, source)

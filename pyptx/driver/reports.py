@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote
 
 from pyptx import __version__
-from pyptx.diagnostics import Severity
+from pyptx.diagnostics import Severity, format_count
 
 Key = tuple[str, str, str, str]
 Record = dict[str, Any]
@@ -136,15 +137,19 @@ def _make_page(device: str, launches: Sequence[Record], baseline: Baseline | Non
     rows: list[str] = []
     for number, launch in enumerate(launches, 1):
         cells = [number, launch["kernel"], launch["grid"], launch["block"], launch["place"], f"{launch['seconds']:.3f}"]
-        rows.append("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>")
+        texts = ["" if cell is None else html.escape(str(cell)) for cell in cells]
+        links = [(launch.get(key), key) for key in ("ptx", "timeline")]
+        texts.append(" ".join(f'<a href="{html.escape(quote(path))}">{key}</a>' for path, key in links if path))
+        rows.append("<tr>" + "".join(f"<td>{text}</td>" for text in texts) + "</tr>")
         for item in launch["diagnostics"]:
             known = " known" if baseline is not None and baseline.knows(launch, item) else ""
             lines = [f"{item['severity']}[{item['code']}]: {item['message']}", *item["notes"]]
             lines += [f"help: {item['help']}"] if item["help"] else []
             text = html.escape("\n".join(lines))
-            rows.append(f'<tr><td></td><td colspan="5"><pre class="{item["severity"]}{known}">{text}</pre></td></tr>')
-    heads = "".join(f"<th>{head}</th>" for head in ("", "kernel", "grid", "block", "launched at", "seconds"))
-    title = f"{len(launches)} launches on a simulated {html.escape(device)}"
+            rows.append(f'<tr><td></td><td colspan="6"><pre class="{item["severity"]}{known}">{text}</pre></td></tr>')
+    heads = "".join(f"<th>{head}</th>" for head in ("", "kernel", "grid", "block", "launched at", "seconds", "files"))
+    count = sum(launch["grid"] is not None for launch in launches)
+    title = f"{format_count('launch', count, plural='launches')} on a simulated {html.escape(device)}"
     policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{policy}<title>{title}</title>'

@@ -1,4 +1,4 @@
-"""Rules PTX1301 to PTX1304: the order of a program's work on a device."""
+"""Rules PTX1301 to PTX1305: the order of a program's work on a device, and its memory."""
 
 from __future__ import annotations
 
@@ -36,5 +36,13 @@ CHANGED = Rule(
     "",
     "",
 )
+LEAK = Rule(
+    "PTX1305",
+    "memory never freed",
+    "Memory lives until it is freed or its context ends; a program that allocates in a loop runs out of it.",
+    "",
+    "",
+    Severity.WARNING,
+)
 
-RULES = (UNORDERED, LIFETIME, UNRECORDED, CHANGED)
+RULES = (UNORDERED, LIFETIME, UNRECORDED, CHANGED, LEAK)

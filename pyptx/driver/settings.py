@@ -34,6 +34,10 @@ class Settings:
     """Whether the dynamic linker is audited: without, programs get no options, and find the driver by its folder."""
     baseline: str = ""
     """A report whose findings are not printed again."""
+    dump: str = ""
+    """The folder for the PTX and timelines of kernels."""
+    leaks: bool = False
+    """Whether memory that is never freed is reported."""
     records: str = ""
     """The folder for records of launches."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyptx.driver.captures import Capture, forbid_legacy
 from pyptx.driver.codes import Code, DriverError
-from pyptx.driver.conflicts import check_source, report_conflicts
+from pyptx.driver.conflicts import check_source, report_conflicts, report_leaks
 from pyptx.driver.graphs import Executable
 from pyptx.driver.operations import Born, Event, Operation, RecordEvent, WaitEvent
 from pyptx.driver.ordering import Task
@@ -139,6 +139,7 @@ def _run(driver: Driver, task: Task) -> None:
     driver.order.done |= task.bit
     check_source(driver, task)
     task.accessed = task.operation.run(driver)
+    driver.heap.add_values((task.accessed.writes, task.accessed.strong_writes))
     report_conflicts(driver, task)
 
 
@@ -187,9 +188,12 @@ def synchronize(driver: Driver) -> None:
 
 
 def finish(driver: Driver) -> None:
-    """Run what the program has never waited for, at its end, so that mistakes in it are found."""
-    with driver.lock, suppress(DriverError):
-        _run_pending(driver, driver.order.every)
+    """At the end of the program, run what it has never waited for, so that mistakes in it are found."""
+    with driver.lock:
+        with suppress(DriverError):
+            _run_pending(driver, driver.order.every)
+        for device in range(len(driver.devices)):
+            report_leaks(driver, device)
 
 
 def measure_milliseconds(driver: Driver, start: Event, end: Event) -> float:

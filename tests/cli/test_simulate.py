@@ -87,6 +87,24 @@ def test_the_report_lists_every_launch(tmp_path: Path) -> None:
     assert first["instructions"] == 128 * 10 + 100 * 10 + 128
 
 
+def test_kernels_are_dumped_with_a_timeline(tmp_path: Path) -> None:
+    program = WRONG.replace("101", "100") + 'call("cuMemFree_v2", arrays[0])\n'
+    options = "--dump", "a/files", "--leaks", "--report", "b/report.html"
+    (tmp_path / "b").mkdir()
+    process = simulate(tmp_path, program, *options, "program.py")
+    assert process.returncode == 0
+    assert "PTX1305]: memory never freed: 800 bytes in 2 allocations of device memory" in process.stderr
+    assert process.stderr.startswith("pyptx: the program's use of the device, at program.py:6\n")
+    assert process.stderr.endswith("pyptx: 2 launches of 1 kernel: 1 warning (PTX1305)\n")
+    page, ptx = sorted((tmp_path / "a" / "files").iterdir())
+    assert (page.stem, page.suffix, ptx.suffix) == (ptx.stem, ".html", ".ptx")
+    assert ptx.read_text("utf-8") in (PROGRAMS / "calls.py").read_text("utf-8").replace("\\\n", "", 1)
+    assert "ld.global.f32" in page.read_text("utf-8")
+    report = (tmp_path / "b" / "report.html").read_text("utf-8")
+    assert report.count(f'<a href="../a/files/{ptx.name}">ptx</a> <a href="../a/files/{page.name}">timeline</a>') == 2
+    assert "<h1>2 launches on a simulated h100</h1>" in report
+
+
 def test_ptx_in_images_is_used_on_request(tmp_path: Path) -> None:
     text = RIGHT.replace("load(", "load_cubin(").replace("start()", LOAD_CUBIN)
     refused = simulate(tmp_path, text, "program.py")

@@ -55,18 +55,55 @@ SCENES = {
     "graphs in two streams": ("run_graph(capture(first), first); run_graph(capture(second), second)", "PTX1301"),
     "one graph in two streams": ("graph = capture(first); run_graph(graph, first); run_graph(graph, second)", ""),
 }  # fmt: skip
+UNINITIALIZED = {
+    "never written": ("sum(new(), c, first)", "PTX0913"),
+    "written by a memset": ("memory = new(); fill(memory, first); sum(memory, c, first)", ""),
+    "written by a copy": (
+        'memory = new(); call("cuMemcpyDtoDAsync_v2", memory, a, 256, first); sum(memory, c, first)', ""
+    ),
+    "written except for the last element": (
+        'memory = new(); call("cuMemsetD8Async", memory, 0, 252, first); sum(memory, c, first)', "PTX0913"
+    ),
+    "written except for one byte": (
+        'memory = new(); call("cuMemsetD8Async", memory, 0, 99, first)\n'
+        'call("cuMemsetD8Async", memory + 100, 0, 156, first); sum(memory, c, first)',
+        "PTX0913",
+    ),
+    "written by a kernel": ("memory = new(); sum(a, memory, first); sum(memory, c, first)", ""),
+    "written beyond": ("memory = new(); sum(a, memory + 256, first); sum(memory + 256, c, first)", ""),
+    "written before": ("memory = new(); sum(a, memory, first); sum(memory + 256, c, first)", "PTX0913"),
+    "counted up": ("launch(count, 1, 32, new(), stream=first)", "PTX0913"),
+    "counted up from zero": ("memory = new(); fill(memory, first); launch(count, 1, 32, memory, stream=first)", ""),
+    "read by a bulk copy": ("launch(bulk, 1, 32, new(), stream=first)", "PTX0913"),
+    "written, then read by a bulk copy": (
+        "memory = new(); sum(a, memory, first); launch(bulk, 1, 32, memory, stream=first)", ""
+    ),
+    "freed and allocated": (
+        'memory = new(); fill(memory, first); call("cuMemFree_v2", memory); sum(new(), c, first)', "PTX0913"
+    ),
+    "managed": ('sum(ask("cuMemAllocManaged", size, 1), c, first)', ""),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("order", ["sync", "deferred"])
 def test_races_between_streams_are_found_in_every_order(run_program: Run, order: str) -> None:
-    scenes = [f"begin({name!r})\n{body}\n" for name, (body, _) in SCENES.items()]
+    check_scenes(run_program, SCENES, order)
+
+
+def test_memory_that_nothing_has_written_is_found(run_program: Run) -> None:
+    check_scenes(run_program, UNINITIALIZED, "deferred")
+
+
+def check_scenes(run_program: Run, table: dict[str, tuple[str, str]], order: str) -> None:
+    """Run scenes in one program and compare the codes of their findings."""
+    scenes = [f"begin({name!r})\n{body}\n" for name, (body, _) in table.items()]
     process = run_program("".join(["from scenes import *\n", *scenes, "begin('end')\n"]), order=order)
     assert process.returncode == 0, process.stderr
     _, *parts = re.split(r"^## (.*)\n", process.stderr, flags=re.M)
     findings = {
         name: " ".join(re.findall(r"\[(PTX\d+)\]", text)) for name, text in zip(parts[::2], parts[1::2], strict=True)
     }
-    assert findings == {**{name: code for name, (_, code) in SCENES.items()}, "end": ""}
+    assert findings == {**{name: code for name, (_, code) in table.items()}, "end": ""}
 
 
 def test_a_race_names_both_places_and_the_event_that_does_not_help(run_program: Run) -> None:
@@ -86,7 +123,7 @@ call("cuMemcpyDtoDAsync_v2", d, c, 8, second)
     process = run_program(program)
     _, first, rest = re.sub(r"0x[0-9a-f]{7,}", "0x…", process.stderr).split("## \n")
     title, message, *notes, help = first.splitlines()
-    assert title == "pyptx: order of the program's work, at program.py:6"
+    assert title == "pyptx: the program's use of the device, at program.py:6"
     assert message == (
         "error[PTX1301]: work of two streams races: the launch of `add` at program.py:6 reads 256 bytes of allocation "
         "3 from program.py:1, from byte 0, which the launch of `add` at program.py:4 writes"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.conflicts import report_leaks
 from pyptx.driver.host_memory import write_int, write_pointer
 from pyptx.driver.process import Context, Driver, Thread
 from pyptx.driver.signatures import entry
+from pyptx.driver.streams import synchronize
 
 _LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, 6: 0}
 """The default values of limits by their number in the enum `CUlimit`."""
@@ -38,11 +42,16 @@ def reset_primary(driver: Driver, thread: Thread, ordinal: int) -> None:
 
 def _reset(driver: Driver, context: Context) -> None:
     """Free everything that belongs to a context, and forget its error."""
+    if context.error is None:
+        with suppress(DriverError):
+            synchronize(driver)
+    driver.order.drop()
     for item in reversed(context.objects):
         item.close(driver)
     context.objects.clear()
     others = [other for other in driver.handles.list(Context) if other is not context and not other.is_destroyed]
     if not any(other.device == context.device and (other.references or not other.is_primary) for other in others):
+        report_leaks(driver, context.device)
         for address, allocation in list(driver.heap.allocations.items()):
             if allocation.device == context.device:
                 driver.heap.free(address, (allocation.kind,))

@@ -15,6 +15,7 @@ typedef void (*Answer)(int entry, const uint64_t *arguments, uint64_t thread, in
 
 static Answer answer;
 static void (*interrupt)(void);
+static int (*run_python)(const char *);
 static int (*is_initialized)(void);
 static int (*ensure)(void);
 static void (*release)(int);
@@ -55,6 +56,15 @@ static const char CONNECT[] =
     "del sys.path[0]\n"
     "pyptx.driver.connection.connect()\n";
 
+/* Python that only this library has started ends with the process, and not by itself. */
+static void finish(void) {
+    if (is_forked || !run_python || !ensure || !release)
+        return;
+    int state = ensure();
+    run_python("import pyptx.driver.connection\npyptx.driver.connection.finish_all()\n");
+    release(state);
+}
+
 static const char *connect_to_python(void) {
     Python python;
     int embeds = !find_python(RTLD_DEFAULT, &python);
@@ -72,6 +82,8 @@ static const char *connect_to_python(void) {
     else
         python.initialize(0);
     int status = python.run(CONNECT);
+    if (embeds && status == 0 && atexit(finish) == 0)
+        run_python = python.run;
     if (state < 0)
         python.save_thread();
     else

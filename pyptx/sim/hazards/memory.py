@@ -172,7 +172,7 @@ class Memory:
         # A shared-memory atomic may be preceded by writes that are only logged, so its read is not checked.
         reads = access.reads and not (access.writes and access.space is Space.SHARED)
         if reads and shadow.fresh and np.count_nonzero(last) < len(last):
-            self.report_uninitialized(access, group.threads[last == 0], plane, cells[last == 0])
+            self.report_uninitialized(access, group.threads[last == 0], shadow, plane, cells[last == 0])
         if access.writes:
             before = plane.reads[0][cells]
             has_readers = np.count_nonzero(before) > 0
@@ -425,7 +425,13 @@ class Memory:
             access.space, self.state.find_grid(thread), plane.base + cell * plane.unit, size
         )
 
-    def report_uninitialized(self, access: Access, threads: Ints, plane: Plane, cells: Ints) -> None:
+    def report_uninitialized(self, access: Access, threads: Ints, shadow: Shadow, plane: Plane, cells: Ints) -> None:
+        """Report cells that the run has not written, unless they had values before. `threads` has one for each cell, or
+        one for all."""
+        empty = shadow.select_empty(plane, cells)
+        if not len(empty):
+            return
+        threads, cells = threads[empty] if len(threads) > 1 else threads, cells[empty]
         rule = rules.UNINITIALISED[access.space]
         thread = int(threads[0])
         location = self._locate(access, plane, int(cells[0]), thread)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pyptx.sim.base.events import Ints
+from pyptx.sim.base.events import Ints, Mask
 from pyptx.sim.hazards.spill import Refs, Spill
 
 Cells: TypeAlias = "slice[int, int, None] | Ints"
@@ -136,11 +136,15 @@ class Plane:
 
 
 class Shadow:
-    """The shadow of one range of addresses. `fresh`: bytes are uninitialized until written."""
+    """The shadow of one range of addresses. `fresh`: bytes are uninitialized until written, except those that `initial`
+    marks."""
 
-    def __init__(self, size: int, fresh: bool, name: str = "", base: int = 0, exact: bool = True) -> None:
+    def __init__(
+        self, size: int, fresh: bool, name: str = "", base: int = 0, exact: bool = True, initial: Mask | None = None
+    ) -> None:
         self.granules = -(-size // 16)
         self.size, self.fresh, self.name, self.base, self.exact = size, fresh, name, base, exact
+        self._initial = None if initial is None else np.append(initial, np.zeros(-size % 16, np.bool_))
         self.level = np.zeros(self.granules, np.uint8)
         self.split = False
         self.version = 0
@@ -170,6 +174,12 @@ class Shadow:
         if plane is None:
             plane = self._planes[level] = Plane(self.granules << level, SIZES[level], self.base, self.exact)
         return plane
+
+    def select_empty(self, plane: Plane, cells: Ints) -> Ints:
+        """Return the positions of the cells of a fresh shadow without initial values."""
+        if self._initial is None:
+            return np.arange(len(cells))
+        return np.flatnonzero(~self._initial.reshape(-1, plane.unit)[cells].all(axis=1))
 
     def log_readers(self, addresses: Ints, size: int, refs: Refs, count: int = 1) -> None:
         """Log readers of unwritten memory, each of `count` adjacent places of `size` bytes. Drop readers once the log

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.diagnostics import Rule
-from pyptx.sim.base.events import Family, Ints, Place, Scope, Space
+from pyptx.sim.base.events import Family, Ints, Mask, Place, Scope, Space
 from pyptx.sim.hazards.clocks import Clocks
 from pyptx.sim.hazards.records import ALL_LANES, Records
 from pyptx.sim.hazards.shadow import Shadow
@@ -168,11 +168,14 @@ class State:
         self.unfinished: dict[int, list[int]] = {}
         self._columns_of: dict[int, int] = {}
 
-    def add_buffer(self, base: int, size: int, name: str = "", fresh: bool = False) -> None:
-        """Register a range of global memory; `fresh`: its bytes are uninitialized until written."""
+    def add_buffer(
+        self, base: int, size: int, name: str = "", fresh: bool = False, initial: Mask | None = None
+    ) -> None:
+        """Register a range of global memory; `fresh`: its bytes are uninitialized until written, except those that
+        `initial` marks."""
         at = bisect_right(self._starts, base)
         self._starts.insert(at, base)
-        self._buffers.insert(at, Shadow(size, fresh, name, base, exact=False))
+        self._buffers.insert(at, Shadow(size, fresh, name, base, exact=False, initial=initial))
 
     def list_buffers(self) -> list[Shadow]:
         """Return the ranges of global memory that were accessed or registered."""

@@ -74,7 +74,7 @@ class Tiles:
                 last = plane.write[cells]
                 if access.reads and shadow.fresh and not last.all():
                     missing = list_cells(cells)
-                    self.memory.report_uninitialized(access, threads[:1], plane, missing[last == 0])
+                    self.memory.report_uninitialized(access, threads[:1], shadow, plane, missing[last == 0])
                 last = self.memory.drop_read_writes(last, plane.reads[0][cells]) if access.writes else last
                 self._compare_run(access, threads, last, cells, plane, record)
                 if access.writes:

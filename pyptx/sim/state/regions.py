@@ -11,9 +11,10 @@ from pyptx.sim.base.formats import Array
 
 class Region:
     """Bytes with one owner, and their views by dtype. `low` is the address of the first byte. Bytes that the caller
-    lent (`lent`) are copied before the first write; `fresh` ones are uninitialized until then."""
+    lent (`lent`) are copied before the first write; `fresh` ones are uninitialized until then, except those that
+    `initial` marks."""
 
-    __slots__ = ("_views", "data", "fresh", "lent", "low", "name", "size", "space", "writable")
+    __slots__ = ("_views", "data", "fresh", "initial", "lent", "low", "name", "size", "space", "writable")
 
     def __init__(
         self, name: str, space: str, low: int, size: int, data: Array, writable: bool = True, lent: bool = False,
@@ -21,6 +22,7 @@ class Region:
     ) -> None:  # fmt: skip
         self.name, self.space, self.low, self.size, self.data = name, space, low, size, data
         self.writable, self.lent, self.fresh = writable, lent, fresh
+        self.initial: Array | None = None
         self._views: dict[tuple[np.dtype[Any], int], Array] = {}
 
     def view(self, dtype: np.dtype[Any], element: int) -> Array:

@@ -227,6 +227,7 @@ static void test_graphs(float *array, cudaStream_t stream) {
     SAY(cudaStreamEndCapture(stream, &graph));
     SAY(cudaGraphInstantiate(&exec, graph, 0));
     SAY(cudaGraphLaunch(exec, stream));
+    SAY(cudaStreamSynchronize(stream));
     SAY(cudaMemcpy(values, array, BYTES, cudaMemcpyDeviceToHost));
     printf("graphs: %g", values[3]);
     SAY(cudaGraphCreate(&graph, 0));
@@ -234,11 +235,13 @@ static void test_graphs(float *array, cudaStream_t stream) {
     SAY(cudaGraphAddKernelNode(&second, graph, &first, 1, &node));
     SAY(cudaGraphInstantiate(&exec, graph, 0));
     SAY(cudaGraphLaunch(exec, stream));
+    SAY(cudaStreamSynchronize(stream));
     SAY(cudaMemcpy(values, array, BYTES, cudaMemcpyDeviceToHost));
     printf(" %g", values[3]);
     node.kernelParams = (void *[]){&array, &one};
     SAY(cudaGraphExecKernelNodeSetParams(exec, second, &node));
     SAY(cudaGraphLaunch(exec, stream));
+    SAY(cudaStreamSynchronize(stream));
     SAY(cudaMemcpy(values, array, BYTES, cudaMemcpyDeviceToHost));
     SAY(cudaMemcpyFromSymbol(&result, &count, 4, 0, cudaMemcpyDefault));
     printf(" %g %g, %d threads\n", values[0], values[3], result);
@@ -274,6 +277,7 @@ static void test_errors(float *array) {
     SAY(cudaDeviceReset());
     printf("%s\n", cudaGetErrorName(cudaGetLastError()));
     SAY(cudaMalloc((void **)&array, BYTES));
+    SAY(cudaMemset(array, 0, BYTES));
     SAY(launch(4, 256, 0, 0, array, N));
     SAY(cudaFree(array));
     SAY(cudaArrayGetPlane(0, 0, 0));

@@ -16,9 +16,55 @@ event, other = ask("cuEventCreate", 0), ask("cuEventCreate", 0)
 pinned = ask("cuMemAllocHost_v2", size)
 values = (ctypes.c_float * 1000).from_address(pinned)
 
+HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
+count = load(
+    HEADER + """
+.visible .entry count(.param .u64 data)
+{
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [data];
+    red.relaxed.gpu.global.add.u32 [%rd1], 1;
+    ret;
+}
+""", "count",
+)  # fmt: skip
+bulk = load(
+    HEADER + """
+.visible .entry bulk(.param .u64 data)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<2>;
+    .reg .pred %p<3>;
+    .shared .align 16 .b8 buffer[256];
+    .shared .align 8 .b64 barrier;
+    mov.u32 %r1, %tid.x;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra DONE;
+    ld.param.u64 %rd1, [data];
+    mbarrier.init.shared.b64 [barrier], 1;
+    fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared.b64 _, [barrier], 256;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [buffer], [%rd1], 256, [barrier];
+WAIT:
+    mbarrier.try_wait.parity.shared.b64 %p2, [barrier], 0;
+    @!%p2 bra WAIT;
+DONE:
+    ret;
+}
+""", "bulk",
+)  # fmt: skip
+
+
+def new() -> int:
+    """Allocate memory."""
+    return ask("cuMemAlloc_v2", size)
+
 
 def begin(name: str) -> None:
-    """Begin a scene with zeros in the arrays."""
+    """Begin a scene with zeros in the arrays, and with a kernel of its own, as findings are printed once for each."""
+    global add
+    kernel = "_".join(["add", *name.replace("-", " ").replace(",", "").split()])
+    add = load(VECTOR_ADD.replace("entry add", f"entry {kernel}"), kernel)
     try_call("cuCtxSynchronize")
     for memory in (a, b, c, d):
         call("cuMemsetD32_v2", memory, 0, 1000)

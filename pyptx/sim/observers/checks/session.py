@@ -109,7 +109,7 @@ class Session(Observer):
         region = space.find_region(address)
         if region is None or not region.writable or region.space != "global" or address >= region.low + region.size:
             return False
-        self.engine.state.add_buffer(region.low, region.size, region.name, region.fresh)
+        self.engine.state.add_buffer(region.low, region.size, region.name, region.fresh, region.initial)
         return True
 
     def on_begin(self, numbers: Array) -> None:

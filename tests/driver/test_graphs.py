@@ -330,6 +330,32 @@ print(launch_graph(executable), launch_graph(executable))
     assert run(run_program, program) == codes + "\n"
 
 
+def test_the_memory_of_graphs_is_counted_and_its_peaks_are_reset(run_program: Run) -> None:
+    program = """\
+def get():
+    values = [ctypes.c_uint64() for _ in range(4)]
+    for attribute, value in enumerate(values):
+        call("cuDeviceGetGraphMemAttribute", 0, attribute, ctypes.byref(value))
+    return [value.value for value in values]
+
+def reset(attribute, value=0):
+    return try_call("cuDeviceSetGraphMemAttribute", 0, attribute, ctypes.byref(ctypes.c_uint64(value)))
+
+memory = ctypes.create_string_buffer(struct.pack("<IIiiQQH54xQQQQ", 1, 0, 1, 0, 0, 0, 0, 0, 0, size, 0))
+node = add_node("MemAlloc", [], memory)
+add_node("MemFree", [node], struct.unpack_from("<Q", memory.raw, 112)[0])
+print(get(), launch_graph(instantiate(graph)))
+current, high, reserved, most = get()
+print(current, high, 0 < reserved == most)
+call("cuDeviceGraphMemTrim", 0)
+print(get() == [0, high, 0, most], reset(1), get() == [0, 0, 0, most], reset(3), get())
+print([reset(attribute) for attribute in (0, 2, 4)], reset(1, 1))
+"""
+    assert run(run_program, program).splitlines() == [
+        "[0, 0, 0, 0] 0", "0 4096 True", "True 0 True 0 [0, 0, 0, 0]", "[1, 1, 1] 1"
+    ]  # fmt: skip
+
+
 def test_every_way_to_instantiate_gives_a_graph_that_runs(run_program: Run) -> None:
     program = (
         FOUR_NODES

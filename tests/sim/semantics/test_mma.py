@@ -75,16 +75,19 @@ def total(words: Array, m: int, kind: str) -> Array:
     return output
 
 
-@pytest.mark.parametrize(("shape", "d", "a", "b", "flag"), FORMS)
-def test_products(shape: str, d: str, a: str, b: str, flag: str) -> None:
-    m, k = int(shape[1 : shape.index("n")]), int(shape[shape.index("k") + 1 :])
-    random = np.random.default_rng(k)
-    (x, p), (y, q) = draw(random, a, (m, k)), draw(random, b, (8, k))
+def get_size(shape: str) -> tuple[int, int]:
+    """Return M and K."""
+    return int(shape[1 : shape.index("n")]), int(shape[shape.index("k") + 1 :])
+
+
+def multiply(shape: str, d: str, a: str, b: str, flag: str, x: Array, y: Array, start: int = 0) -> Array:
+    """Return the registers of D of a product of codes; every register of C holds `start`."""
+    m, k = get_size(shape)
     wide = 64 if d == "f64" else 32
     parts = [left(x, BITS[a]), right(y, BITS[b])]
     count = m // 8 * (1 if d == "f16" else 2)
     sizes = [part.shape[1] for part in parts] + [count]
-    words = np.concatenate([*parts, np.zeros((32, count), parts[0].dtype)], axis=1)
+    words = np.concatenate([*parts, np.full((32, count), start, parts[0].dtype)], axis=1)
     out = np.zeros((32, count), words.dtype)
     kind, result = ("f64", "f64") if wide == 64 else ("b32", "f32" if d == "f32" else "b32")
     lists = [[f"%{letter}{n}" for n in range(size)] for letter, size in zip("abc", sizes, strict=True)]
@@ -117,8 +120,35 @@ ret;
 }}
 """
     sim.run(parse(text), block=32, args=[words, out])
+    return out
+
+
+@pytest.mark.parametrize(("shape", "d", "a", "b", "flag"), FORMS)
+def test_products(shape: str, d: str, a: str, b: str, flag: str) -> None:
+    m, k = get_size(shape)
+    random = np.random.default_rng(k)
+    (x, p), (y, q) = draw(random, a, (m, k)), draw(random, b, (8, k))
+    out = multiply(shape, d, a, b, flag, x, y)
     if flag == "xor":
         expected = (p[:, None, :] != q[None]).sum(2).astype("f8")
     else:
         expected = p @ q.T
     np.testing.assert_array_equal(total(out, m, d), expected.astype("f2") if d == "f16" else expected)
+
+
+NAN = {"f16": 0xFE01, "bf16": 0xFFC1, "tf32": 0xFFC12000, "e4m3": 0xFF}
+
+
+@pytest.mark.parametrize(("shape", "d", "a", "b", "flag"), [form for form in FORMS if form[2] in NAN])
+def test_every_nan_in_d_is_the_canonical_one(shape: str, d: str, a: str, b: str, flag: str) -> None:
+    m, k = get_size(shape)
+    random = np.random.default_rng(k)
+    (x, _), (y, _) = draw(random, a, (m, k)), draw(random, b, (8, k))
+    x[3, 1] = NAN[a]
+    bits, canonical = {"f16": ("u2", 0x7FFF), "f32": ("u4", 0x7FFFFFFF)}[d]
+    out = multiply(shape, d, a, b, flag, x, y)
+    assert np.isnan(total(out, m, d)).nonzero()[0].tolist() == [3] * 8
+    assert np.count_nonzero(out.view(bits) == canonical) == 8
+    start = {"f16": 0x7E01FE55, "f32": 0x7FC12345}[d]
+    out = multiply(shape, d, a, b, flag, x, y, start)
+    assert (out.view(bits) == canonical).all()

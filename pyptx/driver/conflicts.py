@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pyptx.diagnostics import Diagnostic, Rule, format_count
 from pyptx.driver import rules
+from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.findings import report
+from pyptx.driver.heap import Allocation
 from pyptx.driver.operations import Copy, Event, Launch
 from pyptx.driver.ordering import Task
-from pyptx.driver.process import Driver, find_caller
+from pyptx.driver.pools import DEVICE
+from pyptx.driver.process import Context, Driver, find_caller
 from pyptx.driver.reports import Record
 from pyptx.sim.base.events import Access
-from pyptx.sim.hazards.ranges import Overlap
+from pyptx.sim.hazards.ranges import AccessedMemory, Overlap, Ranges
 
 if TYPE_CHECKING:
     from pyptx.driver.streams import Stream
 
 
-def report_conflicts(driver: Driver, task: Task) -> None:
-    """Report the tasks that accessed the memory of one that has just run, without an order between them."""
+def report_conflicts(driver: Driver, task: Task, group: Sequence[Task]) -> None:
+    """Report the tasks that accessed the memory of one that has just run, without an order between them. The checks of
+    kernels have compared the tasks of its group, which ran together."""
     for other in driver.order.find_unordered(task):
-        if task.accessed is not None and other.accessed is not None:
+        if task.accessed is not None and other.accessed is not None and other not in group:
             overlap = task.accessed.find_conflict(other.accessed)
             if overlap is not None:
                 _report_overlap(driver, task, other, overlap)
@@ -127,6 +134,32 @@ def _explain_event(driver: Driver, task: Task, earlier: Task) -> str:
         f"{_name_stream(task.stream)} waited for the event recorded at {event.place}, which does not cover the "
         f"{_describe(earlier)}"
     )
+
+
+def require_peer_access(driver: Driver, task: Task) -> None:
+    """Report a kernel that accessed memory of other devices, and fail as the GPU would."""
+    if len(driver.devices) == 1 or not isinstance(task.operation, Launch) or task.accessed is None:
+        return
+    context = task.operation.context
+    for allocation in list(driver.heap.allocations.values()):
+        if allocation.kind != "device" or allocation.device == context.device or _may_access(context, allocation):
+            continue
+        whole = AccessedMemory(writes=Ranges.merge(np.array([allocation.address]), allocation.size))
+        overlap = task.accessed.find_conflict(whole)
+        if overlap is not None:
+            device, peer = context.device, allocation.device
+            verb, place = _VERBS[overlap.writes], f"{allocation.name} on device {peer}"
+            message = f"the {_describe(task)} on device {device} {verb} {place}"
+            help = f"call cuCtxEnablePeerAccess for device {peer} in the context of device {device}"
+            _report(driver, task, rules.NO_PEER, message, [_describe_access(overlap.access, task)], help)
+            context.error = Code.ERROR_ILLEGAL_ADDRESS
+            raise DriverError(context.error)
+
+
+def _may_access(context: Context, allocation: Allocation) -> bool:
+    if allocation.pool is not None:
+        return bool(allocation.pool.access.get((DEVICE, context.device)))
+    return allocation.device in context.peers
 
 
 def check_recorded(driver: Driver, event: Event) -> None:

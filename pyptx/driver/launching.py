@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from pyptx.driver.findings import report
 from pyptx.driver.modules import Kernel
 from pyptx.driver.process import Context, Driver
 from pyptx.driver.reports import Record
-from pyptx.sim.launch.hosted import Outcome, run_in_place
+from pyptx.sim.launch.hosted import Member, Outcome, run_in_place, run_together
 from pyptx.sim.launch.prepared import Options
+from pyptx.sim.launch.streams import Start
 from pyptx.sim.observers.checks import parse_choice
 from pyptx.sim.reports.findings import group_by_cause
 from pyptx.sim.reports.graph import Hang
@@ -55,35 +57,78 @@ class Request:
 
 def launch(driver: Driver, context: Context, request: Request) -> Outcome:
     """Run a launch and return what it left. DriverError if it faults; the context keeps the code of a fault."""
-    settings, start = driver.settings, time.perf_counter()
-    selection = parse_choice(settings.check, "report")
-    options = Options(
-        grid=request.grid, block=request.block, cluster=request.cluster, shared=request.shared,
-        schedule=settings.schedule, seed=settings.seed, cooperative=request.cooperative,
-        parameters=request.parameters,
-    )  # fmt: skip
-    files = name_files(Path(settings.dump), request.kernel) if settings.dump else None
+    start, module = time.perf_counter(), request.kernel.module.loaded
+    files = name_files(Path(driver.settings.dump), request.kernel) if driver.settings.dump else None
+    selection, options = parse_choice(driver.settings.check, "report"), _make_options(driver, request)
+    needs_timeline = files is not None and files.is_new
     try:
-        outcome = run_in_place(
-            request.kernel.module.loaded, request.kernel.name, options, selection,
-            timeline=files is not None and files.is_new,
-        )  # fmt: skip
+        outcome = run_in_place(module, request.kernel.name, options, selection, timeline=needs_timeline)
     except PtxError as why:
-        _report(driver, request, list(why.diagnostics), why.source, 0, time.perf_counter() - start, files)
-        raise DriverError(_CODE_OF.get(why.diagnostics[0].code, Code.ERROR_LAUNCH_FAILED)) from None
-    driver.instructions += outcome.instructions
-    if selection is None:
-        driver.heap.forget_fresh()
-    diagnostics = _list_diagnostics(outcome)
-    source = outcome.error.source if outcome.error else next((f.source for f in outcome.findings), None)
-    if files is not None:
-        files.write(request.kernel, outcome.timeline)
-    _report(driver, request, diagnostics, source, outcome.instructions, time.perf_counter() - start, files)
-    code = _choose_code(outcome, stops=settings.stop)
+        raise _refuse(driver, request, why) from None
+    code = _conclude(driver, context, request, outcome, time.perf_counter() - start, files)
     if code is not None:
-        context.error = code
         raise DriverError(code)
     return outcome
+
+
+def launch_together(
+    driver: Driver, launches: Sequence[tuple[Context, Request]], starts: Sequence[Start]
+) -> list[Outcome]:
+    """Run launches in turns and return what each left. DriverError if one faults."""
+    start = time.perf_counter()
+    selection = parse_choice(driver.settings.check, "report")
+    members = [
+        Member(request.kernel.module.loaded, request.kernel.name, _make_options(driver, request), rule)
+        for (_, request), rule in zip(launches, starts, strict=True)
+    ]
+    try:
+        outcomes = run_together(members, selection)
+    except PtxError as why:
+        raise _refuse(driver, launches[0][1], why) from None
+    seconds = (time.perf_counter() - start) / len(launches)
+    codes = [
+        _conclude(driver, context, request, outcome, seconds, None)
+        for (context, request), outcome in zip(launches, outcomes, strict=True)
+    ]
+    for code in filter(None, codes):
+        raise DriverError(code)
+    return outcomes
+
+
+def communicates(driver: Driver, request: Request) -> bool:
+    """Return whether a kernel polls global memory, which another kernel may have to write first."""
+    is_checked = driver.settings.check != "none"
+    program, _, _ = request.kernel.module.loaded.prepare(request.kernel.name, is_checked=is_checked, poison=False)
+    return program.communicates
+
+
+def _make_options(driver: Driver, request: Request) -> Options:
+    return Options(
+        grid=request.grid, block=request.block, cluster=request.cluster, shared=request.shared,
+        schedule=driver.settings.schedule, seed=driver.settings.seed, cooperative=request.cooperative,
+        parameters=request.parameters,
+    )  # fmt: skip
+
+
+def _refuse(driver: Driver, request: Request, why: PtxError) -> DriverError:
+    """Report a launch that cannot start, and return the error to raise."""
+    _report(driver, request, list(why.diagnostics), why.source, 0, 0.0, None)
+    return DriverError(_CODE_OF.get(why.diagnostics[0].code, Code.ERROR_LAUNCH_FAILED))
+
+
+def _conclude(
+    driver: Driver, context: Context, request: Request, outcome: Outcome, seconds: float, files: Files | None
+) -> Code | None:
+    """Report what a launch left. Return the code with which it fails, which the context keeps, None if it does not."""
+    driver.instructions += outcome.instructions
+    if outcome.checks is None:
+        driver.heap.forget_fresh()
+    if files is not None:
+        files.write(request.kernel, outcome.timeline)
+    source = outcome.error.source if outcome.error else next((f.source for f in outcome.findings), None)
+    _report(driver, request, _list_diagnostics(outcome), source, outcome.instructions, seconds, files)
+    context.error = _choose_code(outcome, stops=driver.settings.stop)
+    return context.error
 
 
 def _list_diagnostics(outcome: Outcome) -> list[Diagnostic]:

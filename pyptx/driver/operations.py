@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+_PROGRAMMATIC = 6
+"""The launch attribute PROGRAMMATIC_STREAM_SERIALIZATION, by its number in the enum `CUlaunchAttributeID`."""
 UNTOUCHED = AccessedMemory()
 HOST_MEMORY, DEVICE_MEMORY, ARRAY, ANY_MEMORY = 1, 2, 3, 4
 """Where the bytes of a copy are, by their number in the enum `CUmemorytype`."""
@@ -80,6 +82,11 @@ class Launch(Operation):
 
     def run(self, driver: Driver) -> AccessedMemory:
         return launch(driver, self.context, self.request).find_accessed_memory()
+
+    @property
+    def is_programmatic(self) -> bool:
+        """Whether it may start before the previous work of its stream has ended."""
+        return any(self.attributes.get(_PROGRAMMATIC, b""))
 
     def describe(self) -> str:
         return f"launch of {self.request}"

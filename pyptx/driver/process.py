@@ -44,6 +44,8 @@ class Context:
     error: Code | None = None
     is_destroyed: bool = False
     limits: dict[int, int] = field(default_factory=dict[int, int])
+    peers: set[int] = field(default_factory=set[int])
+    """The devices whose memory its kernels may access."""
     objects: list[Any] = field(default_factory=list[Any])
     """Modules and libraries that end with the context."""
 

@@ -1,4 +1,4 @@
-"""Rules PTX1301 to PTX1305: the order of a program's work on a device, and its memory."""
+"""Rules PTX1301 to PTX1306: the order of a program's work on a device, and its memory."""
 
 from __future__ import annotations
 
@@ -44,5 +44,13 @@ LEAK = Rule(
     "",
     Severity.WARNING,
 )
+NO_PEER = Rule(
+    "PTX1306",
+    "kernel accesses memory of another device without peer access",
+    "A device reaches the memory of a peer only after cuCtxEnablePeerAccess in the context of the kernel, and that of "
+    "a memory pool after cuMemPoolSetAccess.",
+    "",
+    "",
+)
 
-RULES = (UNORDERED, LIFETIME, UNRECORDED, CHANGED, LEAK)
+RULES = (UNORDERED, LIFETIME, UNRECORDED, CHANGED, LEAK, NO_PEER)

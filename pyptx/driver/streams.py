@@ -9,12 +9,14 @@ from typing import Any
 
 from pyptx.driver.captures import Capture, forbid_legacy
 from pyptx.driver.codes import Code, DriverError
-from pyptx.driver.conflicts import check_source, report_conflicts, report_leaks
+from pyptx.driver.conflicts import check_source, report_conflicts, report_leaks, require_peer_access
 from pyptx.driver.graphs import Executable
-from pyptx.driver.operations import Born, Event, Operation, RecordEvent, WaitEvent
+from pyptx.driver.launching import communicates, launch_together
+from pyptx.driver.operations import Born, Event, Launch, Operation, RecordEvent, WaitEvent
 from pyptx.driver.ordering import Task
 from pyptx.driver.pools import Pool
 from pyptx.driver.process import Driver, Thread, find_caller
+from pyptx.sim.launch.streams import Start
 
 LEGACY, PER_THREAD_STREAM = 1, 2
 """The handles of the default streams."""
@@ -71,6 +73,7 @@ def submit(driver: Driver, stream: Stream, operation: Operation, *, is_async: bo
     is_deferred = driver.settings.order == "deferred"
     if is_deferred:
         operation = operation.stage(driver)
+    _make_room(driver)
     task = _add(driver, stream, operation, find_work(driver, stream))
     driver.order.after[stream] = task.before | task.bit
     is_awaited = operation.is_awaited(driver, is_async=is_async)
@@ -84,6 +87,7 @@ def submit_graph(driver: Driver, stream: Stream, executable: Executable) -> None
     """Add the nodes of a graph to a stream, after earlier launches of the same graph."""
     order = driver.order
     forbid_legacy(driver, stream)
+    _make_room(driver)
     _run_pending(driver, order.after.get(executable, 0))
     executable.begin(driver)
     before = find_work(driver, stream) | order.after.get(executable, 0)
@@ -105,13 +109,8 @@ def submit_graph(driver: Driver, stream: Stream, executable: Executable) -> None
 
 
 def _add(driver: Driver, stream: Stream, operation: Operation, before: int) -> Task:
-    """Add a task; if there are very many, the host waits first."""
+    """Add a task to a stream."""
     order = driver.order
-    if order.is_full or driver.heap.reuses != driver.reuses:
-        # Addresses mean other memory now.
-        driver.reuses = driver.heap.reuses
-        wait(driver, order.every)
-        before = 0
     if isinstance(operation, WaitEvent):
         stream.last_wait = operation.event
         before |= order.after.get(operation.event, 0)
@@ -121,6 +120,13 @@ def _add(driver: Driver, stream: Stream, operation: Operation, before: int) -> T
         event.is_recorded, event.place, event.capture = True, task.place, None
         order.after[event] = task.before | task.bit
     return task
+
+
+def _make_room(driver: Driver) -> None:
+    """Wait for all tasks if there are very many, or if addresses mean other memory now."""
+    if driver.order.is_full or driver.heap.reuses != driver.reuses:
+        driver.reuses = driver.heap.reuses
+        wait(driver, driver.order.every)
 
 
 def find_work(driver: Driver, stream: Stream) -> int:
@@ -135,12 +141,43 @@ def find_work(driver: Driver, stream: Stream) -> int:
 
 
 def _run(driver: Driver, task: Task) -> None:
-    """Run a task and report how it conflicts with others that have run."""
-    driver.order.done |= task.bit
-    check_source(driver, task)
-    task.accessed = task.operation.run(driver)
-    driver.heap.add_values((task.accessed.writes, task.accessed.strong_writes))
-    report_conflicts(driver, task)
+    """Run a task, with others if they may wait for each other."""
+    group, starts = _find_group(driver, task) if driver.settings.order == "deferred" else ([task], [])
+    for member in group:
+        driver.order.done |= member.bit
+        check_source(driver, member)
+    if len(group) > 1:
+        launches = [item.operation for item in group if isinstance(item.operation, Launch)]
+        outcomes = launch_together(driver, [(item.context, item.request) for item in launches], starts)
+        accessed = [outcome.find_accessed_memory() for outcome in outcomes]
+    else:
+        accessed = [task.operation.run(driver)]
+    for member, memory in zip(group, accessed, strict=True):
+        member.accessed = memory
+        driver.heap.add_values((memory.writes, memory.strong_writes))
+        report_conflicts(driver, member, group)
+        require_peer_access(driver, member)
+
+
+def _find_group(driver: Driver, task: Task) -> tuple[list[Task], list[Start]]:
+    """Return the launches to run with one that may run now, and when each starts: all that may run now if it polls
+    memory that they may write, or those that follow it by programmatic dependent launch."""
+    order, launch = driver.order, task.operation
+    group, starts = [task], [Start.AFTER]
+    if not isinstance(launch, Launch):
+        return group, starts
+    pending = list(order.find(order.every & ~order.done & ~task.bit))
+    if communicates(driver, launch.request):
+        group += [item for item in pending if isinstance(item.operation, Launch) and not item.before & ~order.done]
+        return group, [Start.ANY_TIME] * len(group)
+    missing = task.bit
+    for item in pending:
+        follows = item.stream is task.stream and item.before & ~order.done == missing
+        if follows and isinstance(item.operation, Launch) and item.operation.is_programmatic:
+            group.append(item)
+            starts.append(Start.PROGRAMMATIC)
+            missing |= item.bit
+    return group, starts
 
 
 def _run_pending(driver: Driver, tasks: int) -> None:

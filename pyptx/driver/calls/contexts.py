@@ -57,6 +57,7 @@ def _reset(driver: Driver, context: Context) -> None:
                 driver.heap.free(address, (allocation.kind,))
     context.error = None
     context.limits.clear()
+    context.peers.clear()
 
 
 @entry("cuDevicePrimaryCtxGetState", "int pointer pointer")
@@ -206,12 +207,19 @@ def ignore_preference(driver: Driver, thread: Thread, preference: int) -> None:
 
 @entry("cuCtxEnablePeerAccess", "pointer uint")
 def enable_peer(driver: Driver, thread: Thread, handle: int, flags: int) -> None:
-    context = driver.get_context(thread)
-    if _get(driver, handle).device == context.device or flags:
+    context, peer = driver.get_context(thread), _get(driver, handle).device
+    if flags:
         raise DriverError(Code.ERROR_INVALID_VALUE)
+    if peer == context.device:
+        raise DriverError(Code.ERROR_INVALID_DEVICE)
+    if peer in context.peers:
+        raise DriverError(Code.ERROR_PEER_ACCESS_ALREADY_ENABLED)
+    context.peers.add(peer)
 
 
 @entry("cuCtxDisablePeerAccess", "pointer")
 def disable_peer(driver: Driver, thread: Thread, handle: int) -> None:
-    driver.get_context(thread)
-    _get(driver, handle)
+    context, peer = driver.get_context(thread), _get(driver, handle).device
+    if peer not in context.peers:
+        raise DriverError(Code.ERROR_PEER_ACCESS_NOT_ENABLED)
+    context.peers.remove(peer)

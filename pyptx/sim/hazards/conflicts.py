@@ -26,7 +26,7 @@ from pyptx.sim.hazards.clocks import (
 )
 from pyptx.sim.hazards.records import ALL_LANES, CROWD, LIVE_BARRIER, READONLY, STRONG, WRITES
 from pyptx.sim.hazards.stamps import Stamp
-from pyptx.sim.hazards.state import NarrowEdge, State
+from pyptx.sim.hazards.state import NarrowEdge, Overlap, State
 
 TOO_EARLY = {
     Family.CP_ASYNC: rules.CP_ASYNC_TOO_EARLY,
@@ -401,7 +401,8 @@ def _select_unordered_rule(state: State, access: Access, ref: int, thread: int) 
     record = refs >> 6
     flags, family = int(records.get_flags(record)[0]), Family(int(records.get_families(record)[0]))
     domain, mine = int(records.get_domains(record)[0]), int(state.clocks.domain_of[thread >> 5])
-    if state.grid_of_domain[domain] != state.grid_of_domain[mine]:
+    grids = [state.domains[number].grid for number in (domain, mine)]
+    if grids[0] is not grids[1] and not any(grid.overlap is Overlap.INDEPENDENT for grid in grids):
         return rules.BEFORE_PRIMARY
     if find_narrow_edge(state, ref, thread) is not None:
         return rules.NARROW_SCOPE

@@ -21,7 +21,7 @@ from pyptx.sim.hazards.mbarriers import MBarriers
 from pyptx.sim.hazards.memory import Benign, Memory, Unchanged
 from pyptx.sim.hazards.numerics import Numerics
 from pyptx.sim.hazards.shadow import Shadow
-from pyptx.sim.hazards.state import TENSOR_BYTES, Domain, Grid, State
+from pyptx.sim.hazards.state import TENSOR_BYTES, Domain, Grid, Overlap, State
 from pyptx.sim.hazards.sync import Synchronization
 from pyptx.sim.hazards.tensor import TensorMemory
 from pyptx.sim.hazards.tensormaps import TensorMaps
@@ -77,21 +77,21 @@ class Hazards:
         cluster: int = 1,
         shared_bytes: int = 0,
         tensor: bool = False,
-        overlaps: bool = False,
+        overlap: Overlap = Overlap.NONE,
         names: Callable[[int], str] = "shared {:#x}".format,
         label: str = "",
     ) -> Grid:
         """Begin a grid whose CTAs of `threads` threads run in `slots` places at a time.
 
-        `overlaps`: it may start before the previous grid has ended (programmatic dependent launch); nothing orders it
-        after that grid, even if it starts later. `names` returns the name of an offset in shared memory for findings,
-        `label` is the name of the grid.
+        Nothing orders a grid that overlaps the previous one after it, even if it starts later. `names` returns the name
+        of an offset in shared memory for findings, `label` is the name of the grid.
         """
         state = self.state
         stride = -(-threads // 32) * 32
         warp = state.clocks.add_warps(slots * stride // 32)
         shared_stride = -(-max(shared_bytes, 16) // 16) * 16
         earlier = [grid for grid in state.grids if not grid.has_ended]
+        overlaps = overlap is not Overlap.NONE
         assert overlaps or not earlier, "a grid without overlap must start after all earlier grids have ended"
         prior = state.grids[-1].prior if overlaps and state.grids else state.clocks.tick()
         grid = Grid(
@@ -106,7 +106,7 @@ class Hazards:
             shared=Shadow(slots * shared_stride, True, "shared"),
             tensor=Shadow(slots * TENSOR_BYTES if tensor else 0, True, "tensor memory"),
             prior=prior,
-            overlaps=overlaps,
+            overlap=overlap,
             place=place,
             domain_of_slot=[None] * slots,
             names=names,

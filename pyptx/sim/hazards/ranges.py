@@ -9,7 +9,7 @@ import numpy as np
 
 from pyptx.sim.base.events import Access, Ints, Mask, Scope
 from pyptx.sim.hazards.shadow import SIZES, Refs, Shadow
-from pyptx.sim.hazards.state import State
+from pyptx.sim.hazards.state import Grid, State
 
 _NOBODY = -1
 
@@ -112,9 +112,9 @@ class AccessedMemory:
         return self.accesses[source] if source != _NOBODY else None
 
 
-def find_accessed_memory(state: State) -> AccessedMemory:
-    """Return the global memory that the grids of an engine accessed. Of reads that a write of the run followed, only
-    the write is known."""
+def find_accessed_memory(state: State, grid: Grid) -> AccessedMemory:
+    """Return the global memory that a grid accessed. Of reads that a write followed, only the write is known, and of
+    writes the last."""
     accesses = state.records.accesses
     is_strong = np.array([access.strong and access.scope >= Scope.GPU for access in accesses], np.bool_)
     is_write = np.array([access.writes for access in accesses], np.bool_)
@@ -123,6 +123,9 @@ def find_accessed_memory(state: State) -> AccessedMemory:
         return AccessedMemory()
     starts, refs = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
     sizes = np.concatenate([np.full(len(part[0]), part[2]) for part in parts])
+    if len(state.grids) > 1:
+        own = state.grid_of_domain[state.records.get_domains(refs >> 6)] == grid.number
+        starts, refs, sizes = starts[own], refs[own], sizes[own]
     sources = state.records.access[refs >> 6].astype(np.int64)
 
     def select(mask: Mask) -> Ranges:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 
@@ -75,6 +76,14 @@ class Domain:
     channels: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
 
 
+class Overlap(Enum):
+    """Whether a grid may run at the same time as the previous one."""
+
+    NONE = "it starts when that one has ended"
+    DEPENDENT = "it may start earlier, and wait for that one (programmatic dependent launch)"
+    INDEPENDENT = "nothing orders the two"
+
+
 @dataclass(slots=True, eq=False)
 class Grid:
     """A launch. Its CTAs run in `slots`; a slot's threads, shared and tensor memory have fixed numbers."""
@@ -90,7 +99,7 @@ class Grid:
     shared: Shadow
     tensor: Shadow
     prior: int
-    overlaps: bool
+    overlap: Overlap
     place: Place
     domain_of_slot: list[Domain | None]
     names: Callable[[int], str]
@@ -108,6 +117,16 @@ class Grid:
         """The first grid, up to this one, that is sure to have ended when this one has: without a wait, this grid may
         end before those that it overlaps."""
         return self.number if self.overlaps and not self.has_waited else self.first_covered
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether it may run at the same time as the previous grid."""
+        return self.overlap is not Overlap.NONE
+
+    @property
+    def is_dependent(self) -> bool:
+        """Whether `griddepcontrol.wait` waits for the previous grid."""
+        return self.overlap is Overlap.DEPENDENT
 
     def find_thread(self, slot: int, thread: int = 0) -> int:
         """Return the number of a thread of the CTA in a slot."""

@@ -290,7 +290,7 @@ class Synchronization:
 
     def start_cta(self, grid: Grid, threads: Ints) -> None:
         """Let the starting threads of a dependent grid acquire what triggered it."""
-        stamp = self._triggers.get(grid.number - 1) if grid.overlaps else None
+        stamp = self._triggers.get(grid.number - 1) if grid.is_dependent else None
         if stamp is not None:
             self.state.clocks.acquire(threads, stamp)
 
@@ -310,7 +310,7 @@ class Synchronization:
         """Record that `griddepcontrol.wait` returned: the previous grid has ended, as have those that it waited for,
         and their accesses are known."""
         clocks, grid = self.state.clocks, self.state.find_grid(group.first)
-        if grid.overlaps and grid.number:
+        if grid.is_dependent and grid.number:
             primary = self.state.grids[grid.number - 1]
             if primary.number in self._left:
                 clocks.acquire(group.threads, self._left[primary.number])

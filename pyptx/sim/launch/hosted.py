@@ -5,7 +5,7 @@ The host owns an `AddressSpace`; the variables of a loaded module live there unt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,10 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.hazards.ranges import AccessedMemory, find_accessed_memory
 from pyptx.sim.launch.arguments import Buffers
 from pyptx.sim.launch.observing import Observers
-from pyptx.sim.launch.prepared import Artifacts, Options, make_prepared, prepare_program
+from pyptx.sim.launch.prepared import Artifacts, Options, make_labels, make_prepared, prepare_program
 from pyptx.sim.launch.progress import attach
 from pyptx.sim.launch.run import run_batches
+from pyptx.sim.launch.streams import Start, run_grids
 from pyptx.sim.launch.verdicts import add_findings, cite_findings, cite_lines, note_seed
 from pyptx.sim.observers.checks import Checks
 from pyptx.sim.observers.checks.choice import Selection
@@ -58,7 +59,9 @@ class Outcome:
 
     def find_accessed_memory(self) -> AccessedMemory:
         """Return the global memory that the launch accessed; nothing if it was not checked."""
-        return AccessedMemory() if self.checks is None else find_accessed_memory(self.checks.engine.state)
+        if self.checks is None or self.checks.grid is None:
+            return AccessedMemory()
+        return find_accessed_memory(self.checks.engine.state, self.checks.grid)
 
 
 @dataclass(slots=True)
@@ -111,6 +114,52 @@ class LoadedModule:
             self.space.register(item.name, item.address, item.data, space=item.space, writable=item.writable)
             self.variables.setdefault(item.name, (item.address, item.size))
         self._registered = len(self._globals.allocations)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A launch among others that run together, and when it may start."""
+
+    loaded: LoadedModule
+    entry: str
+    options: Options
+    start: Start
+
+
+def run_together(members: Sequence[Member], selection: Selection | None) -> list[Outcome]:
+    """Run launches of one host in turns. Raise PtxError for a launch that cannot start; a fault ends all of them, and
+    is part of the outcome of the launch that ran last."""
+    is_checked = selection is not None
+    artifacts = [item.loaded.prepare(item.entry, is_checked=is_checked, poison=item.options.poison) for item in members]
+    buffers = Buffers(members[0].loaded.space)
+    labels = make_labels([""] * len(members), [program for program, _, _ in artifacts])
+    launches = [
+        make_prepared(artifacts[at], item.loaded.module, item.options, buffers, labels[at], at)
+        for at, item in enumerate(members)
+    ]
+    options = members[0].options
+    try:
+        checks, error, last = run_grids(
+            launches, [item.start for item in members], selection, options.schedule, options.seed
+        )
+    finally:
+        for launch in launches:
+            if launch.launch.workspace:
+                buffers.space.free(launch.launch.workspace)
+    modules = list({id(item.loaded.module): item.loaded.module for item in members}.values())
+    findings = [] if selection is None or checks[-1] is None else cite_findings(modules, selection, checks[-1])
+    outcomes: list[Outcome] = []
+    for at, launch in enumerate(launches):
+        own = [item for item in findings if find_owner(item, labels) == at]
+        stop, counts = error if at == last else None, launch.stats.lane_instructions
+        outcomes.append(Outcome(counts, str(launch.printed), own, stop, None, checks[at]))
+    return outcomes
+
+
+def find_owner(finding: Finding, labels: Sequence[str]) -> int:
+    """Return which of the grids with these labels a finding is about; the first if that is not known."""
+    grid = finding.agent.grid if finding.agent else ""
+    return labels.index(grid) if grid in labels else 0
 
 
 def run_in_place(

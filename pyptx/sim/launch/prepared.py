@@ -149,7 +149,7 @@ def prepare_launches(
     space = AddressSpace(variables.next)
     space.load(variables.allocations)
     buffers = Buffers(space, spans=_find_overlaps([options for _, _, options, _ in launches]))
-    labels = _make_labels([label for _, _, _, label in launches], [program for program, _, _ in programs])
+    labels = make_labels([label for _, _, _, label in launches], [program for program, _, _ in programs])
     return [
         make_prepared(artifacts, module, options, buffers, label, number)
         for number, (artifacts, label, (module, _, options, _)) in enumerate(
@@ -192,7 +192,7 @@ def _name_arguments(args: Any) -> list[tuple[str, Any]]:
     return [(str(at), value) for at, value in enumerate(values)]
 
 
-def _make_labels(labels: Sequence[str | None], programs: Sequence[Program]) -> list[str]:
+def make_labels(labels: Sequence[str | None], programs: Sequence[Program]) -> list[str]:
     """Return the names of launches; add the launch number to a name that several have."""
     names = [
         "" if label is None else label or program.entry.function.name

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pyptx.diagnostics import PtxError, hide_frames
 from pyptx.ir import Module
 from pyptx.sim.base.formats import Array
 from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.state import Overlap
 from pyptx.sim.launch.outputs import report_unwritten
 from pyptx.sim.launch.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepare_launches
 from pyptx.sim.launch.progress import Pace, attach, make_interrupt, make_pace
@@ -59,11 +61,20 @@ class Launch:
     """The name of the grid in findings; the entry's name if empty."""
 
 
+class Start(Enum):
+    """When a grid may start."""
+
+    AFTER = "when all previous ones have completed"
+    PROGRAMMATIC = "when every CTA of the previous one has executed `launch_dependents` or completed"
+    ANY_TIME = "when the run begins"
+
+
 @dataclass(slots=True, eq=False)
 class _Grid:
     """A grid of a stream and its progress. `batches` yields the next batches of CTAs; `batch` is the running one."""
 
     launch: Prepared
+    start_rule: Start
     flight: Flight
     checks: Checks | None
     pace: Pace
@@ -115,6 +126,9 @@ class _Grid:
         return self.batch.alive.reshape(-1, self.batch.shape.ctas).any(axis=0)
 
 
+_OVERLAPS = {Start.AFTER: Overlap.NONE, Start.PROGRAMMATIC: Overlap.DEPENDENT, Start.ANY_TIME: Overlap.INDEPENDENT}
+
+
 @dataclass(slots=True)
 class _Stream:
     """The grids of a stream in launch order."""
@@ -122,6 +136,8 @@ class _Stream:
     grids: list[_Grid]
     turns: Turns
     queue: list[_Grid] = field(default_factory=list[_Grid])
+    last: int = 0
+    """The grid that ran last."""
 
     def run(self) -> None:
         """Run until every grid has completed."""
@@ -130,7 +146,7 @@ class _Stream:
         while self.queue or any(grid.runs for grid in self.grids):
             running = [grid for grid in self.grids if grid.runs]
             able = [grid.batch is not None and bool(grid.batch.ready) for grid in running]
-            if self._may_start() and self.turns.starts_next(any(able), bool(running)):
+            if self._may_start() and self._starts_next(able):
                 self.queue.pop(0).start()
             elif any(able):
                 polling = [grid.batch is not None and bool(grid.batch.polling) for grid in running]
@@ -143,12 +159,18 @@ class _Stream:
         if not self.queue:
             return False
         at = len(self.grids) - len(self.queue)
-        if self.queue[0].flight.predecessor is None:
+        if self.queue[0].start_rule is Start.AFTER:
             return not any(grid.runs for grid in self.grids)
-        return self.grids[at - 1].lets_next_start()
+        return self.queue[0].start_rule is Start.ANY_TIME or not at or self.grids[at - 1].lets_next_start()
+
+    def _starts_next(self, able: Sequence[bool]) -> bool:
+        """Return whether the next grid, which may start, does. A grid for which others may wait does at last."""
+        is_awaited = self.queue[0].start_rule is Start.ANY_TIME and not any(able)
+        return self.turns.starts_next(any(able), bool(able)) or is_awaited
 
     def _turn(self, grid: _Grid) -> None:
         assert grid.batch is not None
+        self.last = self.grids.index(grid)
         grid.batch.once = self.turns.short
         if not grid.batch.ready:
             grid.batch.unpark()
@@ -214,7 +236,8 @@ def stream(
         (module, launch.entry, Options(**_get_options(launch), **common), launch.label)
         for module, launch in zip(modules, launches, strict=True)
     ]
-    grids = _make_grids(launches, prepare_launches(requests, is_checked=selection is not None), selection)
+    starts = [Start.PROGRAMMATIC if launch.programmatic else Start.AFTER for launch in launches]
+    grids = _make_grids(prepare_launches(requests, is_checked=selection is not None), starts, selection)
     checks = grids[-1].checks
     with attach(grid.launch.printed for grid in grids):
         try:
@@ -250,19 +273,35 @@ def _get_options(launch: Launch) -> dict[str, Any]:
     return {item.name: getattr(launch, item.name) for item in fields(Launch) if item.name not in own}
 
 
+def run_grids(
+    launches: Sequence[Prepared], starts: Sequence[Start], selection: Selection | None, schedule: str, seed: int
+) -> tuple[list[Checks | None], PtxError | None, int]:
+    """Run launches that are ready on one memory. Return the checks of each, the error that ended the run, and the
+    number of the launch that ran last."""
+    stream = _Stream(_make_grids(launches, starts, selection), make_turns(schedule, seed))
+    error = None
+    with attach(launch.printed for launch in launches):
+        try:
+            _run(stream)
+        except PtxError as why:
+            error = note_seed(why, schedule, seed)
+    return [grid.checks for grid in stream.grids], error, stream.last
+
+
 def _make_grids(
-    launches: Sequence[Launch], ready_launches: Sequence[Prepared], selection: Selection | None
+    ready_launches: Sequence[Prepared], starts: Sequence[Start], selection: Selection | None
 ) -> list[_Grid]:
     """Return the grids of a stream, each with the predecessor that it may overlap."""
     grids: list[_Grid] = []
     pace = make_pace(ready_launches, selection is not None)
-    for description, launch in zip(launches, ready_launches, strict=True):
-        before = grids[-1] if grids and description.programmatic else None
+    for start, launch in zip(starts, ready_launches, strict=True):
+        before = grids[-1] if grids and start is Start.PROGRAMMATIC else None
         flight = Flight(launch.launch.label, launch.ctas, None if before is None else before.flight)
         checks = None
         if selection is not None:
-            checks = Checks(selection, grids[-1].checks if grids else None, overlaps=before is not None)
-        grids.append(_Grid(launch, flight, checks, pace))
+            overlap = Overlap.NONE if not grids else _OVERLAPS[start]
+            checks = Checks(selection, grids[-1].checks if grids else None, overlap)
+        grids.append(_Grid(launch, start, flight, checks, pace))
         flight.count_instructions = lambda: sum(grid.launch.stats.instructions for grid in grids)
     return grids
 

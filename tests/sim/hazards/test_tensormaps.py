@@ -6,6 +6,7 @@ import pytest
 
 from pyptx.diagnostics import Span
 from pyptx.sim.hazards import Group, Hazards, Place, Scope
+from pyptx.sim.hazards.state import Overlap
 
 MAP, COPY = 1 << 20, 1
 
@@ -19,7 +20,10 @@ class Grids:
 
     def __init__(self) -> None:
         self.engine = Hazards()
-        self.grids = [self.engine.launch(_place(number), 32, overlaps=number > 0) for number in range(3)]
+        self.grids = [
+            self.engine.launch(_place(number), 32, overlap=Overlap.DEPENDENT if number else Overlap.NONE)
+            for number in range(3)
+        ]
         for number, grid in enumerate(self.grids):
             self.engine.start(grid, [0], [number])
         self.threads = [grid.first_thread for grid in self.grids]

@@ -30,7 +30,7 @@ from pyptx.sim.hazards import (
     tensor_cells,
 )
 from pyptx.sim.hazards.barriers import BarKind
-from pyptx.sim.hazards.state import Grid
+from pyptx.sim.hazards.state import Grid, Overlap
 
 Ready = Callable[[], bool]
 Run = Callable[[], object]
@@ -93,7 +93,7 @@ class Trace:
             cluster=cluster,
             shared_bytes=65536,
             tensor=True,
-            overlaps=overlaps,
+            overlap=Overlap.DEPENDENT if overlaps else Overlap.NONE,
         )
         self.engine.start(grid, range(ctas), range(ctas))
         return grid

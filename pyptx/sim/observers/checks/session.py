@@ -20,7 +20,7 @@ from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Access, Finding, Group, Hazards, Place
 from pyptx.sim.hazards.barriers import BarKind
 from pyptx.sim.hazards.dependents import Early
-from pyptx.sim.hazards.state import Grid
+from pyptx.sim.hazards.state import Grid, Overlap
 from pyptx.sim.hazards.unread import Unread
 from pyptx.sim.observers.checks.accesses import StoredValues, describe_access
 from pyptx.sim.observers.checks.choice import Selection
@@ -42,15 +42,15 @@ def make_place(instruction: Instruction) -> Place:
 class Session(Observer):
     """One checked run. `engine` keeps the findings."""
 
-    def __init__(self, selection: Selection, before: Session | None = None, overlaps: bool = False) -> None:
-        """`before`: the checks of the previous grid; `overlaps`: this grid may start before that one has completed."""
+    def __init__(self, selection: Selection, before: Session | None = None, overlap: Overlap = Overlap.NONE) -> None:
+        """`before`: the checks of the previous grid, which this one may overlap."""
         self.selection = selection
         self.continues = not selection.raises
         self.compares_values = "numerics" in selection.optional
         # Checks for NaN compare accumulators before and after every product.
         self.hasty = IN_ORDER if self.compares_values else frozenset[str]()
         self.engine = Hazards() if before is None else before.engine
-        self.overlaps = overlaps
+        self.overlap = overlap
         self.machine: Batch | None = None
         self.grid: Grid | None = None
         self.threads: Array = np.zeros(0, np.int64)
@@ -82,7 +82,7 @@ class Session(Observer):
                 s.traits.get(Trait.MEETS) == "grid" and ".wait" in s.instruction.modifiers
                 for b in machine.program.blocks for s in b.steps
             )  # fmt: skip
-            if "dependents" in self.selection.optional and waits and not self.overlaps:
+            if "dependents" in self.selection.optional and waits and self.overlap is Overlap.NONE:
                 self.early = Early(self.engine.state, self.grid)
         shape = machine.shape
         self.threads = self.grid.first_thread + shape.cta * self.grid.stride + shape.thread
@@ -101,7 +101,7 @@ class Session(Observer):
             Place(entry.origin, entry.name), block[0] * block[1] * block[2], slots=slots,
             cluster=machine.launch.cluster_size, shared_bytes=memory.shared_size, tensor=tensor,
             names=lambda offset: machine.launch.shared_names.format_address(offset + memory.shared_base),
-            overlaps=self.overlaps, label=machine.launch.label,
+            overlap=self.overlap, label=machine.launch.label,
         )  # fmt: skip
 
     def _add_buffer(self, space: AddressSpace, address: int) -> bool:

@@ -1,4 +1,4 @@
-"""Reading and writing the memory of this process at addresses that a program passed."""
+"""Reading and writing the memory of this process at addresses that a program passed, and its C library's output."""
 
 from __future__ import annotations
 
@@ -70,3 +70,9 @@ def write_text(address: int, text: str, size: int) -> None:
     """Write a string, cut to the size of its buffer, and its NUL."""
     if size > 0:
         write(address, text.encode()[: size - 1] + b"\0")
+
+
+def flush_output() -> None:
+    """Write what C code printed, which comes before what a kernel prints."""
+    library = ctypes.CDLL(None)
+    library.fflush(ctypes.c_void_p.in_dll(library, "stdout"))

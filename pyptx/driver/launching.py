@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyptx.diagnostics import Diagnostic, PtxError, Severity
+from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.dumping import Files, name_files
 from pyptx.driver.findings import report
@@ -57,6 +58,7 @@ class Request:
 
 def launch(driver: Driver, context: Context, request: Request) -> Outcome:
     """Run a launch and return what it left. DriverError if it faults; the context keeps the code of a fault."""
+    host_memory.flush_output()
     start, module = time.perf_counter(), request.kernel.module.loaded
     files = name_files(Path(driver.settings.dump), request.kernel) if driver.settings.dump else None
     selection, options = parse_choice(driver.settings.check, "report"), _make_options(driver, request)
@@ -75,6 +77,7 @@ def launch_together(
     driver: Driver, launches: Sequence[tuple[Context, Request]], starts: Sequence[Start]
 ) -> list[Outcome]:
     """Run launches in turns and return what each left. DriverError if one faults."""
+    host_memory.flush_output()
     start = time.perf_counter()
     selection = parse_choice(driver.settings.check, "report")
     members = [

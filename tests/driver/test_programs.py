@@ -385,10 +385,16 @@ CUresult cuModuleLoadData(Handle *, const void *), cuModuleGetFunction(Handle *,
 CUresult cuLaunchKernelEx(const Config *, Handle, void **, void **), cuCtxSynchronize(void);
 
 static const char PTX[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry ranks(.param .u64 out)\n{\n"
-    ".reg .b32 %r<4>; .reg .b64 %rd<4>;\n"
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".extern .func (.param .b32 count) vprintf(.param .b64 format, .param .b64 values);\n"
+    ".global .b8 text[8] = {107, 101, 114, 110, 101, 108, 10, 0};\n"
+    ".visible .entry ranks(.param .u64 out)\n{\n"
+    ".reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<5>; .param .b32 count; .param .b64 format; .param .b64 values;\n"
     "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %cluster_ctarank;\n"
-    "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r2;\nret;\n}\n";
+    "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r2;\n"
+    "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra DONE;\nmov.u64 %rd4, text;\ncvta.global.u64 %rd4, %rd4;\n"
+    "st.param.b64 [format], %rd4;\nst.param.b64 [values], 0;\ncall.uni (count), vprintf, (format, values);\n"
+    "DONE:\nret;\n}\n";
 
 int main(void) {
     Handle context, module, kernel;
@@ -401,6 +407,7 @@ int main(void) {
     Attribute attribute = {.id = 4, .value.cluster = {4, 1, 1}};
     Config config = {{8, 1, 1}, {1, 1, 1}, 0, 0, &attribute, 1};
     void *parameters[] = {&out};
+    puts("host");
     if (cuLaunchKernelEx(&config, kernel, parameters, 0) || cuCtxSynchronize() || cuMemcpyDtoH_v2(ranks, out, 32))
         return 5;
     for (int i = 0; i < 8; i++)
@@ -415,7 +422,7 @@ def test_a_c_program_without_python_runs(run_program: Run, library: Path, tmp_pa
     source.write_text(C_PROGRAM, "ascii")
     subprocess.run([*find_compiler(), "-o", program, source, library], check=True)
     process = run_program([str(program)], leaks=True)
-    assert (process.returncode, process.stdout) == (0, "0 1 2 3 0 1 2 3 ")
+    assert (process.returncode, process.stdout) == (0, "host\nkernel\n0 1 2 3 0 1 2 3 ")
     assert "PTX1305]: memory never freed: 32 bytes in 1 allocation of device memory" in process.stderr
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyptx
@@ -56,10 +59,23 @@ def run_program(words: Sequence[str], settings: Settings) -> int:
     if words[0].endswith(".py"):
         Path(words[0]).open("rb").close()
         command = [sys.executable, "-c", _START, _ROOT, *words]
-    with subprocess.Popen(command, env=make_environment(settings)) as process:
+    with subprocess.Popen(command, env=make_environment(settings)) as process, forward_termination(process):
         while True:
             try:
                 return process.wait()
             except KeyboardInterrupt:
                 # The program got the signal too, and decides what to do.
                 continue
+
+
+@contextmanager
+def forward_termination(process: subprocess.Popen[bytes]) -> Generator[None]:
+    """End a program with this process, if the system asks this process to end; the program's status is then ours."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

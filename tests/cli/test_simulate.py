@@ -68,6 +68,26 @@ def test_a_failing_program_keeps_its_status(tmp_path: Path) -> None:
     assert killed.returncode == 137
 
 
+def test_a_command_that_is_terminated_ends_its_program_and_leaves_nothing(tmp_path: Path) -> None:
+    endless = 'load(VECTOR_ADD.replace("    ret;", "    bra DONE;"), "add")\nprint("runs", flush=True)'
+    text = RIGHT.replace('load(VECTOR_ADD, "add")', endless)
+    (tmp_path / "program.py").write_text(text, "utf-8")
+    (tmp_path / "site-packages").symlink_to(PROGRAMS)
+    (tmp_path / "records").mkdir()
+    command = [sys.executable, "-m", "pyptx", "simulate", "program.py"]
+    environment = {
+        "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "TMPDIR": str(tmp_path / "records")
+    }  # fmt: skip
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        process.terminate()
+        # The pipe ends when no process has it any more.
+        assert process.stdout.read() == ""
+        assert process.wait(timeout=60) == 143
+    assert list((tmp_path / "records").iterdir()) == []
+
+
 def test_the_program_gets_its_arguments(tmp_path: Path) -> None:
     process = simulate(tmp_path, "import sys\nprint(sys.argv[1:])", "program.py", "--device", "-x")
     assert process.stdout == "['--device', '-x']\n"

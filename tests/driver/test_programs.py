@@ -319,6 +319,53 @@ print([try_call("cuMemAlloc_v2", ctypes.byref(result), size) for size in (0, 1 <
     assert run_program(program).stdout == "[1, 2, 2]\n"
 
 
+@pytest.mark.parametrize("order", ["sync", "deferred"])
+def test_two_threads_launch_at_the_same_time(run_program: Run, order: str) -> None:
+    program = """\
+import threading
+context = ask("cuDevicePrimaryCtxRetain", 0)
+totals = {}
+
+def work(number):
+    call("cuCtxSetCurrent", context)
+    stream, mine = ask("cuStreamCreate", 1), ask("cuMemAlloc_v2", size)
+    call("cuMemsetD32Async", mine, 0, 1000, stream)
+    for _ in range(10):
+        launch(add, 1, 256, mine, b, mine, 100 * number, stream=stream)
+    result = (ctypes.c_float * 1000)()
+    call("cuMemcpyDtoHAsync_v2", result, mine, size, stream)
+    totals[number] = sum(result)
+
+threads = [threading.Thread(target=work, args=[number]) for number in (1, 2)]
+call("cuCtxSynchronize")
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(sorted(totals.items()))
+"""
+    process = run_program(ADD + program, order=order)
+    sums = [(number, 10 * sum(1 + value for value in range(100 * number))) for number in (1, 2)]
+    assert (process.stdout, process.stderr) == (f"{[(number, float(total)) for number, total in sums]}\n", "")
+
+
+def test_huge_sizes_are_refused(run_program: Run) -> None:
+    program = """\
+for size in (1 << 40, 1 << 62, (1 << 64) - 1):
+    print(
+        try_call("cuMemAlloc_v2", ctypes.byref(ctypes.c_uint64()), size),
+        try_call("cuMemAllocHost_v2", ctypes.byref(ctypes.c_uint64()), size),
+        try_call("cuMemcpyHtoD_v2", a, values, size), try_call("cuMemcpyDtoDAsync_v2", a, b, size, 0),
+        try_call("cuMemsetD32_v2", a, 0, size), try_call("cuMemsetD2D8_v2", a, 1 << 60, 0, 4, size),
+    )
+print(launch(add, (1 << 31), 32, a, b, c, 0), launch(add, 1, 1 << 30, a, b, c, 0))
+print(launch(add, 1, 32, a, b, c, 0, shared=(1 << 32) - 1))
+"""
+    process = run_program(ADD + program)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == "2 2 1 1 1 1\n" * 3 + "1 1\n1\n"
+
+
 def test_an_interrupted_kernel_interrupts_the_program(run_program: Run) -> None:
     program = r"""
 from calls import *

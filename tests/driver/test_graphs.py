@@ -385,6 +385,32 @@ print(code, struct.unpack("<QQQi4x", parameters.raw[:32]) == (1 << 40, stream, 0
     assert run(run_program, program) == "1 True\n"
 
 
+def test_every_kind_of_node_is_drawn(run_program: Run, tmp_path: Path) -> None:
+    program = """\
+event = ask("cuEventCreate", 0)
+memory = ctypes.create_string_buffer(struct.pack("<IIiiQQH54xQQQQ", 1, 0, 1, 0, 0, 0, 0, 0, 0, size, 0))
+allocation = add_node("MemAlloc", [], memory)
+block = struct.unpack_from("<Q", memory.raw, 112)[0]
+add_node("Memset", [], pack_fill(a, ONE), 0)
+add_node("Host", [], struct.pack("<QQ", 0x1234, 5))
+add_node("ChildGraph", [], ask("cuGraphCreate", 0))
+add_node("Empty", [])
+add_node("EventWait", [], event)
+add_node("EventRecord", [], event)
+add_node("MemFree", [allocation], block)
+call("cuGraphDebugDotPrint", graph, b"graph.dot", 0)
+print(hex(event), hex(block), hex(a))
+"""
+    event, block, target = run(run_program, program).split()
+    lines = (tmp_path / "graph.dot").read_text("utf-8").splitlines()
+    labels = [line.partition('label="')[2].removesuffix('"];') for line in lines if "label=" in line]
+    assert labels == [
+        f"0: allocation of 4000 bytes at {block}", f"1: memset of 1 × 1000 × 4 bytes at {target} to 0x3f800000",
+        "2: call of the host function at 0x1234", "3: graph of 0 nodes", "4: empty",
+        f"5: wait for event {event}", f"6: record of event {event}", f"7: free of {block}",
+    ]  # fmt: skip
+
+
 def test_a_graph_is_drawn(run_program: Run, tmp_path: Path) -> None:
     output = run(
         run_program, FOUR_NODES + 'call("cuGraphDebugDotPrint", graph, b"graph.dot", 0)\nprint(hex(a), hex(c))'

@@ -48,3 +48,19 @@ call("cuFuncSetAttribute", add, 14, 1)
 print(ask_clusters("cuOccupancyMaxPotentialClusterSize", (1, 1, 1), 0))
 """
     assert run(run_program, program) == "[1056, 264, 132]\n66\n8\n16\n"
+
+
+def test_the_ctas_of_an_sm_share_its_memory_and_threads(run_program: Run) -> None:
+    program = """\
+def get(name, *arguments):
+    result = ctypes.c_uint64()
+    return try_call(f"cuOccupancy{name}", ctypes.byref(result), add, *arguments) or result.value
+
+print([get("AvailableDynamicSMemPerBlock", ctas, 64) for ctas in (0, 1, 2, 3, 32, 300)])
+print([get("MaxActiveBlocksPerMultiprocessor", threads, 0) for threads in (0, 64, 256, 1024)])
+print([get("MaxActiveBlocksPerMultiprocessorWithFlags", 64, shared, 0) for shared in (40000, 115712, 115713)])
+"""
+    # Each CTA has at most 232448 of the 233472 bytes, 1024 of which are for the system.
+    assert run(run_program, program).splitlines() == [
+        "[1, 232448, 115712, 76800, 6272, 0]", "[1, 32, 8, 2]", "[5, 2, 1]"
+    ]  # fmt: skip

@@ -9,8 +9,9 @@ from functools import partial
 import pytest
 import torch
 
-from pyptx.driver import connection
-from pyptx.driver.codes import Code
+from pyptx.driver import connection, host_memory
+from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.modules import Kernel
 from pyptx.driver.process import Driver
 from pyptx.driver.settings import Settings
 from pyptx.driver.signatures import ENTRIES
@@ -101,6 +102,40 @@ def test_a_tensor_at_the_address_of_a_freed_one_replaces_it(launcher: Launcher) 
     register(launcher.driver, x.untyped_storage())
     register(launcher.driver, x.view(10, 10).untyped_storage())
     assert launcher.driver.heap.allocations[x.data_ptr()].size == 400
+
+
+@pytest.mark.parametrize(("offset", "size", "is_replaced"), [
+    (0, 40, True), (-40, 44, True), (396, 40, True), (40, 40, True), (-40, 40, False), (400, 40, False),
+])  # fmt: skip
+def test_a_tensor_replaces_only_what_it_overlaps(launcher: Launcher, offset: int, size: int, is_replaced: bool) -> None:
+    around = torch.zeros(200)
+    address, heap = around.data_ptr() + 200, launcher.driver.heap
+    heap.register(address + offset, host_memory.view(address + offset, size), "registered", 0, "")
+
+    class Part:
+        """A storage in the middle of another."""
+
+        def data_ptr(self) -> int:
+            return address
+
+        def nbytes(self) -> int:
+            return 400
+
+    part = Part()
+    register(launcher.driver, part)
+    assert sorted(heap.allocations) == sorted({address} | (set() if is_replaced else {address + offset}))
+    assert around.nbytes == 800
+
+
+def test_an_unloaded_module_has_no_kernels(launcher: Launcher) -> None:
+    module, kernel, *_ = launcher.load_binary("scale", SCALE.encode(), 0, 0)
+    handles = launcher.driver.handles
+    assert handles.get(kernel, Kernel).name == "scale"
+    launcher.unload_module(module)
+    for _ in range(2):
+        with pytest.raises(DriverError):
+            handles.get(kernel, Kernel)
+        launcher.unload_module(module)
 
 
 @pytest.mark.parametrize(

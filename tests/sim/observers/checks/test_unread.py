@@ -175,7 +175,7 @@ def test_registers_that_no_epilogue_reads() -> None:
     assert all(f.place.text.startswith("wgmma.mma_async") for f in hazards)
 
 
-def tile(old: str = "", new: str = "") -> list[Finding]:
+def tile(old: str = "", new: str = "", ctas: int = 1) -> list[Finding]:
     """Run the product in tensor memory, with the first occurrence of a word in its PTX replaced."""
     example = tcgen05_tile.make()
     text = example.ptx()
@@ -189,7 +189,7 @@ def tile(old: str = "", new: str = "") -> list[Finding]:
     args = {p.name: sim.Tensor(values[p.name[0]], tensor) if p.name.endswith("desc") else values[p.name[0]]
             for p in entry.params}  # fmt: skip
     return sim.run(
-        module, example.name, block=128, shared=example.dynamic_smem(), args=args, check="all,unused",
+        module, example.name, grid=ctas, block=128, shared=example.dynamic_smem(), args=args, check="all,unused",
         on_hazard="report",
     ).hazards  # fmt: skip
 
@@ -202,3 +202,13 @@ def test_columns_of_tensor_memory() -> None:
     assert "32 of 128 columns, the first is column 96, lanes from 0 before they are freed" in finding.what
     (finding,) = tile("136316048, 1;", "136316048, 0;")
     assert "128 of 128 columns, the first is column 0, lanes from 0 before they are overwritten" in finding.what
+    store = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1], {%r5};\ntcgen05.wait::st.sync.aligned;\ntcgen05.ld"
+    findings = [finding for finding in tile("tcgen05.ld", store) if finding.rule.code == "PTX0977"]
+    text = "1 of 128 columns, the first is column 0, lanes from 0 before they are overwritten"
+    assert [finding.what for finding in findings] == [text]
+
+
+def test_each_cta_frees_its_own_columns() -> None:
+    findings = [finding for finding in tile("}, [%r31];", "}, [%r30];", ctas=2) if finding.rule.code == "PTX0977"]
+    text = "32 of 128 columns, the first is column 96, lanes from 0 before they are freed"
+    assert [(finding.what, finding.count) for finding in findings] == [(text, 2)]

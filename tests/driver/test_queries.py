@@ -1,0 +1,124 @@
+"""Programs that ask for devices, contexts and memory, and what the driver answers."""
+
+from __future__ import annotations
+
+from tests.driver.conftest import Run
+
+START = """\
+import ctypes, uuid
+from calls import *
+
+def get(name, *arguments, first=True):
+    result = ctypes.c_uint64()
+    places = [ctypes.byref(result), *arguments] if first else [*arguments, ctypes.byref(result)]
+    return try_call(name, *places) or result.value
+
+def pair(name, *arguments, first=False):
+    values = [ctypes.c_uint64(), ctypes.c_uint64()]
+    places = list(map(ctypes.byref, values))
+    code = try_call(name, *places, *arguments) if first else try_call(name, *arguments, *places)
+    return code or tuple(value.value for value in values)
+
+def text(name, *arguments):
+    buffer = ctypes.create_string_buffer(b"x" * 40)
+    call(name, buffer, *arguments)
+    return buffer.value.decode()
+"""
+
+
+def _run(run_program: Run, program: str, **options: object) -> list[str]:
+    process = run_program(START + program, **options)
+    assert (process.returncode, process.stderr) == (0, "")
+    return process.stdout.splitlines()
+
+
+def test_devices(run_program: Run) -> None:
+    program = """\
+call("cuInit", 0)
+print(get("cuDeviceGetCount"), get("cuDeviceGet", 1), get("cuDeviceGet", 2), get("cuDeviceGet", -1 & 0xFFFFFFFF))
+print(text("cuDeviceGetName", 40, 1), text("cuDeviceGetName", 10, 1))
+print(text("cuDeviceGetPCIBusId", 40, 0), text("cuDeviceGetPCIBusId", 40, 1))
+print(get("cuDeviceGetByPCIBusId", b"0000:02:00.0"), get("cuDeviceGetByPCIBusId", b"0000:03:00.0"))
+print(get("cuDeviceTotalMem_v2", 0) >> 30, pair("cuDeviceComputeCapability", 0, first=True))
+print([get("cuDeviceCanAccessPeer", *both) for both in ((0, 0), (0, 1), (1, 0), (1, 2), (2, 1))])
+identities = [ctypes.create_string_buffer(16) for _ in range(2)]
+for ordinal, identity in enumerate(identities):
+    call("cuDeviceGetUuid", identity, ordinal)
+print(len({identity.raw for identity in identities}), uuid.UUID(bytes=identities[0].raw).version)
+print([get("cuDeviceGetAttribute", number, 0) for number in (1, 10, 16, 33, 75, 76, 0, 162, 161)])
+print(get("cuDeviceGetAttribute", 33, 1), get("cuDeviceGetAttribute", 33, 2), get("cuDriverGetVersion"))
+"""
+    assert _run(run_program, program, device="b200", count=2) == [
+        "2 1 101 101", "NVIDIA B200 NVIDIA B2", "0000:01:00.0 0000:02:00.0", "1 101", "180 (10, 0)",
+        "[0, 1, 1, 101, 101]", "2 5", "[1024, 32, 148, 1, 10, 0, 1, 1, 0]", "2 101 13050",
+    ]  # fmt: skip
+
+
+def test_contexts(run_program: Run) -> None:
+    program = """\
+call("cuInit", 0)
+state = lambda: pair("cuDevicePrimaryCtxGetState", 0)
+print([value & 0xFFFFFFFF for value in state()])
+call("cuDevicePrimaryCtxSetFlags_v2", 0, 4)
+first, again = get("cuDevicePrimaryCtxRetain", 0), get("cuDevicePrimaryCtxRetain", 0)
+print(first == again, state(), get("cuCtxGetCurrent"), get("cuCtxGetDevice"), get("cuCtxPopCurrent_v2"))
+call("cuCtxSetCurrent", first)
+print(get("cuCtxGetCurrent") == first, get("cuCtxGetDevice"), get("cuCtxGetFlags"),
+      get("cuCtxGetId", 0, first=False) == first)
+memory = get("cuMemAlloc_v2", 100)
+call("cuDevicePrimaryCtxRelease_v2", 0)
+print(state(), pair("cuMemGetAddressRange_v2", memory, first=True) == (memory, 100))
+call("cuDevicePrimaryCtxRelease_v2", 0)
+print(state(), pair("cuMemGetAddressRange_v2", memory, first=True), try_call("cuDevicePrimaryCtxRelease_v2", 0))
+own = get("cuCtxCreate_v2", 8, 1)
+print(own == get("cuCtxGetCurrent"), get("cuCtxGetDevice"), get("cuCtxGetFlags"),
+      get("cuCtxGetApiVersion", own, first=False))
+call("cuCtxSetFlags", 2)
+call("cuCtxPushCurrent_v2", first)
+print(get("cuCtxGetDevice"), try_call("cuCtxEnablePeerAccess", own, 0), try_call("cuCtxEnablePeerAccess", first, 0),
+      try_call("cuCtxEnablePeerAccess", own, 1), try_call("cuCtxDisablePeerAccess", own),
+      try_call("cuCtxDisablePeerAccess", 7))
+print(get("cuCtxPopCurrent_v2") == first, get("cuCtxGetFlags"), get("cuCtxGetDevice"))
+print([get("cuCtxGetLimit", limit) for limit in range(8)], try_call("cuCtxSetLimit", 1, 4096),
+      try_call("cuCtxSetLimit", 7, 1))
+print(get("cuCtxGetLimit", 1), [value - (1 << 32) * (value >> 31) for value in pair("cuCtxGetStreamPriorityRange")])
+print(get("cuCtxGetCacheConfig"), try_call("cuCtxDestroy_v2", first), try_call("cuCtxDestroy_v2", own))
+print(try_call("cuCtxDestroy_v2", own), try_call("cuCtxSetCurrent", own), get("cuCtxGetCurrent") == first,
+      try_call("cuCtxSynchronize"))
+"""
+    assert _run(run_program, program, count=2) == [
+        "[0, 0]", "True (4, 1) 0 201 201", "True 0 4 True", "(4, 1) True", "(4, 0) 500 201", "True 1 8 4",
+        "0 0 1 1 0 201", "True 2 1", "[1024, 1048576, 8388608, 2, 2048, 128, 0, 1] 0 1", "4096 [0, -5]", "0 201 0",
+        "709 709 True 0",
+    ]  # fmt: skip
+
+
+def test_memory(run_program: Run) -> None:
+    program = """\
+start()
+free, total = pair("cuMemGetInfo_v2")
+memory = get("cuMemAlloc_v2", 1000)
+print(total >> 30, free == total, total - pair("cuMemGetInfo_v2")[0])
+print([pair("cuMemGetAddressRange_v2", memory + at, first=True) for at in (1000,)], [
+    pair("cuMemGetAddressRange_v2", memory + at, first=True) == (memory, 1000) for at in (0, 999)])
+print(try_call("cuMemFree_v2", memory + 4), try_call("cuMemFree_v2", 0), try_call("cuMemFreeHost", memory))
+print(try_call("cuMemFree_v2", memory), try_call("cuMemFree_v2", memory), pair("cuMemGetInfo_v2") == (free, total))
+pointer, pitch = pair("cuMemAllocPitch_v2", 100, 3, 4, first=True)
+print(pitch, pair("cuMemGetAddressRange_v2", pointer, first=True) == (pointer, 3 * pitch))
+print(get("cuMemAlloc_v2", 0), [get("cuMemAllocManaged", 8, flags) < 1000 for flags in (0, 1, 2, 3)])
+host = get("cuMemHostAlloc", 64, 0)
+print(get("cuMemHostGetFlags", host), get("cuMemHostGetFlags", 4096),
+      get("cuMemHostGetDevicePointer_v2", host, 0) == host, get("cuMemHostGetDevicePointer_v2", host, 1),
+      get("cuMemHostGetDevicePointer_v2", 4096, 0))
+print(try_call("cuMemHostUnregister", host), try_call("cuMemFreeHost", host), try_call("cuMemFreeHost", host))
+buffer = ctypes.create_string_buffer(64)
+place = ctypes.addressof(buffer)
+print(try_call("cuMemHostRegister_v2", place, 0, 0), try_call("cuMemHostRegister_v2", 0, 64, 0),
+      try_call("cuMemHostRegister_v2", place, 64, 0),
+      pair("cuMemGetAddressRange_v2", place + 9, first=True) == (place, 64),
+      try_call("cuMemFreeHost", place), try_call("cuMemHostUnregister", place), try_call("cuMemHostUnregister", place))
+"""
+    assert _run(run_program, program) == [
+        "80 True 1000", "[500] [True, True]", "1 0 1", "0 1 True", "512 True", "1 [True, False, False, True]",
+        "0 1 True 1 1", "713 0 1", "1 1 0 True 1 0 713",
+    ]  # fmt: skip

@@ -1,6 +1,6 @@
-"""Runs programs of the runtime API on the simulated driver: a C++ program of nvcc, linked with `-cudart shared`, and
-the C program of the tests, with the headers of CUDA 12. Each must compute the right result, and an access beyond the
-end of an array must be reported at its line of the source.
+"""Runs programs of the runtime API on the simulated driver: C++ programs of nvcc, linked with `-cudart shared`, one of
+them a product by CUTLASS, and the C program of the tests, with the headers of CUDA 12. Each must compute the right
+result, and an access beyond the end of an array must be reported at its line of the source.
 
 python -m tools.audit_runtime [--cache build/runtime]
 """
@@ -23,45 +23,44 @@ from pyptx.driver.settings import Settings
 from tools.corpus import packages
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "tools" / "driver_programs" / "runtime_add.cu"
+SOURCE, GEMM = (ROOT / "tools" / "driver_programs" / name for name in ("runtime_add.cu", "cutlass_gemm.cu"))
 C_SOURCE = ROOT / "tests" / "driver" / "programs" / "runtime.c"
-NVCC, RUNTIME_12 = "nvcc-13.5.37", "runtime-12.9.79"
-LAUNCHES = 4
-"""The launches of the C++ program; the last is the one with another count."""
+NVCC, CUTLASS, RUNTIME_12 = "nvcc-13.5.37", "cutlass-4.2.0.0", "runtime-12.9.79"
+ADDITIONS, PRODUCTS = 4, 1
+"""The launches of the C++ programs; the last addition is the one with another count."""
 
 
-def build_with_nvcc(cache: Path) -> Path:
-    """Return the C++ program."""
-    program, libraries = cache / "runtime_add", cache / "libraries"
+def build_with_nvcc(source: Path, architecture: str, cache: Path) -> Path:
+    """Return a C++ program."""
+    program, libraries = cache / source.stem, cache / "libraries"
     home = next(packages.install(NVCC, cache).glob("nvidia/cu*"))
+    cutlass = packages.install(CUTLASS, cache) / "cutlass_library" / "source"
     libraries.mkdir(exist_ok=True)
     link = libraries / "libcudart.so"
     link.unlink(missing_ok=True)
     link.symlink_to(next(home.glob("lib/libcudart.so.*")))
-    options = ["-cudart", "shared", "-lineinfo", "-gencode", "arch=compute_90,code=compute_90", f"-L{libraries}"]
-    command = [str(home / "bin" / "nvcc"), *options, "-o", str(program), str(SOURCE)]
+    options = ["-std=c++17", "-cudart", "shared", "-lineinfo", "-gencode", f"arch={architecture},code={architecture}"]
+    options += ["--expt-relaxed-constexpr", "-DNDEBUG", f"-L{libraries}"]
+    folders = (cutlass / "include", cutlass / "tools" / "util" / "include", home / "include" / "cccl")
+    options += [f"-I{folder}" for folder in folders]
+    command = [str(home / "bin" / "nvcc"), *options, "-o", str(program), str(source)]
     subprocess.run(command, check=True, env={**os.environ, "CUDA_HOME": str(home)})
     return program
 
 
-def find_problem(program: Path, count: int, cache: Path) -> str:
-    """Add so many elements with the C++ program, and return what differs from what it must do: nothing but an error
-    beyond the 1,000 elements there are."""
+def find_problem(program: Path, words: Sequence[str], expected: list[list[tuple[str, str]]], cache: Path) -> str:
+    """Run a C++ program, and return what differs from what each launch must report: codes and places."""
     report = cache / "report.json"
     report.unlink(missing_ok=True)
     options = ["--from-images", "--report", str(report)]
-    command = [sys.executable, "-m", "pyptx", "simulate", *options, "--", str(program), str(count)]
+    command = [sys.executable, "-m", "pyptx", "simulate", *options, "--", str(program), *words]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if not report.exists():
         return process.stderr[-2000:]
     launches: list[Any] = json.loads(report.read_text("utf-8"))["launches"]
     found = [[(item["code"], item["source"]) for item in launch["diagnostics"]] for launch in launches]
-    line = next(number for number, text in enumerate(SOURCE.read_text().splitlines(), 1) if "a[i] + b[i]" in text)
-    expected: list[list[tuple[str, str]]] = [[] for _ in range(LAUNCHES)]
-    if count > 1000:
-        expected[-1] = [("PTX1110", f"{SOURCE}:{line}")]
-    if found == expected and bool(process.returncode) == (count > 1000):
+    if found == expected and bool(process.returncode) == any(expected):
         return ""
     return f"status {process.returncode}, found {found}, expected {expected}\n{process.stdout}{process.stderr}"
 
@@ -94,11 +93,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--cache", type=Path, default=ROOT / "build" / "runtime", help="where compilers are installed")
     cache: Path = options.parse_args(argv).cache.resolve()
     cache.mkdir(parents=True, exist_ok=True)
-    program = build_with_nvcc(cache)
+    program = build_with_nvcc(SOURCE, "compute_90", cache)
+    line = next(number for number, text in enumerate(SOURCE.read_text().splitlines(), 1) if "a[i] + b[i]" in text)
+    clean: list[list[tuple[str, str]]] = [[] for _ in range(ADDITIONS)]
+    beyond = [*clean[1:], [("PTX1110", f"{SOURCE}:{line}")]]
+    product = find_problem(build_with_nvcc(GEMM, "compute_90a", cache), (), clean[:PRODUCTS], cache)
     outcomes = {
         f"{C_SOURCE.name}, {RUNTIME_12}": (find_problem_with_cuda_12(cache), "the output of CUDA 13"),
-        f"{SOURCE.name} 1000, {NVCC}": (find_problem(program, 1000, cache), "no findings"),
-        f"{SOURCE.name} 1001, {NVCC}": (find_problem(program, 1001, cache), "PTX1110"),
+        f"{SOURCE.name} 1000, {NVCC}": (find_problem(program, ["1000"], clean, cache), "no findings"),
+        f"{SOURCE.name} 1001, {NVCC}": (find_problem(program, ["1001"], beyond, cache), "PTX1110"),
+        f"{GEMM.name}, {CUTLASS}, {NVCC}": (product, "no findings"),
         f"{SOURCE.name} without --from-images, {NVCC}": (find_refusal(program), "refused"),
     }
     for name, (problem, expected) in outcomes.items():

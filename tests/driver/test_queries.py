@@ -88,7 +88,7 @@ print(try_call("cuCtxDestroy_v2", own), try_call("cuCtxSetCurrent", own), get("c
 """
     assert _run(run_program, program, count=2) == [
         "[0, 0]", "True (4, 1) 0 201 201", "True 0 4 True", "(4, 1) True", "(4, 0) 500 201", "True 1 8 4",
-        "0 0 1 1 0 201", "True 2 1", "[1024, 1048576, 8388608, 2, 2048, 128, 0, 1] 0 1", "4096 [0, -5]", "0 201 0",
+        "0 0 101 1 0 201", "True 2 1", "[1024, 1048576, 8388608, 2, 2048, 128, 0, 1] 0 1", "4096 [0, -5]", "0 201 0",
         "709 709 True 0",
     ]  # fmt: skip
 
@@ -121,4 +121,86 @@ print(try_call("cuMemHostRegister_v2", place, 0, 0), try_call("cuMemHostRegister
     assert _run(run_program, program) == [
         "80 True 1000", "[500] [True, True]", "1 0 1", "0 1 True", "512 True", "1 [True, False, False, True]",
         "0 1 True 1 1", "713 0 1", "1 1 0 True 1 0 713",
+    ]  # fmt: skip
+
+
+PAIR = """\
+.version 8.0
+.target sm_80
+.address_size 64
+.global .align 8 .b64 total[4];
+.visible .entry first(.param .u32 n, .param .u64 out, .param .align 16 .b8 many[24])
+.maxntid 128, 1, 1
+{
+.shared .b32 box[100];
+.reg .b32 %r;
+mov.u32 %r, box;
+st.shared.u32 [%r], %r;
+ret;
+}
+.visible .entry second() { ret; }
+"""
+
+
+def test_kernels_and_libraries(run_program: Run) -> None:
+    program = f"""\
+start()
+TEXT = ctypes.create_string_buffer({PAIR.encode()!r})
+open("pair.ptx", "wb").write(TEXT.value)
+library = get("cuLibraryLoadData", TEXT, None, None, 0, None, None, 0)
+other = get("cuLibraryLoadFromFile", b"pair.ptx", None, None, 0, None, None, 0)
+print(library != other, get("cuLibraryLoadFromFile", b"none.ptx", None, None, 0, None, None, 0))
+print(get("cuLibraryGetKernelCount", library), get("cuLibraryGetModule", library) == library)
+first, second = (get("cuLibraryGetKernel", library, name) for name in (b"first", b"second"))
+found = (ctypes.c_uint64 * 3)(1, 1, 1)
+call("cuLibraryEnumerateKernels", found, 1, library)
+print([value == first for value in found], found[1])
+call("cuLibraryEnumerateKernels", found, 3, library)
+print(list(found) == [first, second, 1], get("cuLibraryGetKernel", library, b"third"))
+print(get("cuKernelGetFunction", first) == first, get("cuKernelGetLibrary", first) == library,
+      get("cuModuleGetLoadingMode"))
+for kernel in (first, second):
+    print(ctypes.string_at(get("cuKernelGetName", kernel)).decode(), get("cuKernelGetParamCount", kernel, first=False),
+          [pair("cuKernelGetParamInfo", kernel, index) for index in range(4)])
+place, size = pair("cuLibraryGetGlobal", library, b"total", first=True)
+print(place > 0, size, pair("cuLibraryGetGlobal", library, b"n", first=True))
+print([get("cuFuncGetAttribute", number, first) for number in (0, 1, 2, 5, 8, 99)],
+      get("cuFuncGetAttribute", 0, second))
+most = 166912 - 400
+print([try_call("cuFuncSetAttribute", first, 8, value) for value in (most, most + 1, 5000)],
+      get("cuFuncGetAttribute", 8, first))
+print(try_call("cuKernelSetAttribute", 8, 6000, first, 0), get("cuKernelGetAttribute", 8, first, 0),
+      try_call("cuFuncSetAttribute", first, 0, 1))
+print(try_call("cuFuncLoad", first), get("cuFuncIsLoaded", first),
+      try_call("cuFuncSetCacheConfig", first, 1))
+call("cuLibraryUnload", library)
+print(get("cuKernelGetFunction", first), try_call("cuLibraryUnload", library), get("cuLibraryGetKernelCount", other))
+"""
+    assert _run(run_program, program, device="a100") == [
+        "True 301", "2 True", "[True, False, False] 1", "True 500", "True True 1",
+        "first 3 [(0, 4), (8, 8), (16, 24), 1]", "second 0 [1, 1, 1, 1]", "True 32 500",
+        "[128, 400, 0, 80, 48752, 1] 1024", "[0, 1, 0] 5000", "0 6000 1", "0 1 0", "400 400 2",
+    ]  # fmt: skip
+
+
+def test_streams(run_program: Run) -> None:
+    program = """\
+start()
+current = get("cuCtxGetCurrent")
+plain, urgent = get("cuStreamCreate", 1), get("cuStreamCreateWithPriority", 0, -3)
+signed = lambda value: value - (1 << 32) * (value >> 31)
+for stream in (0, plain, urgent):
+    print(*(get(f"cuStreamGet{name}", stream, first=False) for name in ("Flags", "Device")),
+          signed(get("cuStreamGetPriority", stream, first=False)),
+          get("cuStreamGetCtx", stream, first=False) == current,
+          pair("cuStreamGetCtx_v2", stream) == (current, 0))
+names = [get("cuStreamGetId", stream, first=False) for stream in (0, plain, urgent)]
+print(len(set(names)), get("cuStreamGetId", 77, first=False), try_call("cuStreamDestroy_v2", plain))
+print(try_call("cuStreamDestroy_v2", plain), try_call("cuStreamQuery", plain), try_call("cuStreamQuery", urgent))
+event, plain = get("cuEventCreate", 0), get("cuEventCreate", 2)
+print(try_call("cuEventDestroy_v2", event), try_call("cuEventDestroy_v2", event),
+      try_call("cuEventQuery", plain))
+"""
+    assert _run(run_program, program) == [
+        "0 0 0 True True", "1 0 0 True True", "0 0 -3 True True", "3 400 0", "400 400 0", "0 400 0"
     ]  # fmt: skip

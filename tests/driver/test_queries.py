@@ -204,3 +204,43 @@ print(try_call("cuEventDestroy_v2", event), try_call("cuEventDestroy_v2", event)
     assert _run(run_program, program) == [
         "0 0 0 True True", "1 0 0 True True", "0 0 -3 True True", "3 400 0", "400 400 0", "0 400 0"
     ]  # fmt: skip
+
+
+def test_every_memset_and_copy_moves_its_bytes(run_program: Run) -> None:
+    program = """\
+start()
+stream, context = get("cuStreamCreate", 0), get("cuCtxGetCurrent")
+one, two = get("cuMemAlloc_v2", 64), get("cuMemAlloc_v2", 64)
+start_bytes = bytes(range(64))
+
+def read(address):
+    call("cuStreamSynchronize", stream)
+    result = ctypes.create_string_buffer(64)
+    call("cuMemcpyDtoH_v2", result, address, 64)
+    return result.raw
+
+def fill(name, size, rows):
+    value = 0x87654321 & (1 << 8 * size) - 1
+    for suffix, extra in (("_v2", ()), ("Async", (stream,))):
+        call("cuMemcpyHtoD_v2", one, start_bytes, 64)
+        place = (one + 8, 16) if rows else (one + 8,)
+        call(f"cuMemset{name}{suffix}", *place, value, 3, *([2] if rows else []), *extra)
+        expected = bytearray(start_bytes)
+        for row in range(2 if rows else 1):
+            expected[8 + 16 * row : 8 + 16 * row + 3 * size] = value.to_bytes(size, "little") * 3
+        yield read(one) == bytes(expected)
+
+for rows in (False, True):
+    print([flag for size in (1, 2, 4) for flag in fill(f"{'D2D' if rows else 'D'}{8 * size}", size, rows)])
+COPIES = {
+    "cuMemcpy": (two + 4, one, 9), "cuMemcpyAsync": (two + 4, one, 9, stream), "cuMemcpyDtoD_v2": (two + 4, one, 9),
+    "cuMemcpyDtoDAsync_v2": (two + 4, one, 9, stream), "cuMemcpyPeer": (two + 4, context, one, context, 9),
+    "cuMemcpyPeerAsync": (two + 4, context, one, context, 9, stream),
+}
+for name, arguments in COPIES.items():
+    call("cuMemcpyHtoD_v2", one, start_bytes, 64)
+    call("cuMemsetD8_v2", two, 0, 64)
+    call(name, *arguments)
+    print(read(two) == bytes(4) + start_bytes[:9] + bytes(51), end=" ")
+"""
+    assert _run(run_program, program) == [f"{[True] * 6}"] * 2 + ["True " * 6]

@@ -64,3 +64,11 @@ print([get("MaxActiveBlocksPerMultiprocessorWithFlags", 64, shared, 0) for share
     assert run(run_program, program).splitlines() == [
         "[1, 232448, 115712, 76800, 6272, 0]", "[1, 32, 8, 2]", "[5, 2, 1]"
     ]  # fmt: skip
+
+
+def test_preferences_for_caches_are_accepted(run_program: Run) -> None:
+    program = """\
+print(try_call("cuFuncSetCacheConfig", add, 2), try_call("cuKernelSetCacheConfig", add, 2, 0))
+print(try_call("cuKernelSetCacheConfig", add, 2, 1), try_call("cuKernelSetCacheConfig", 5, 2, 0))
+"""
+    assert run(run_program, program) == "0 0\n101 400\n"

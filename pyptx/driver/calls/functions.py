@@ -58,6 +58,12 @@ def ignore_preference(driver: Driver, thread: Thread, handle: int, preference: i
     driver.handles.get(handle, Kernel)
 
 
+@entry("cuKernelSetCacheConfig", "pointer int int")
+def ignore_kernel_preference(driver: Driver, thread: Thread, handle: int, preference: int, ordinal: int) -> None:
+    driver.get_device(ordinal)
+    driver.handles.get(handle, Kernel)
+
+
 @entry("cuFuncLoad", "pointer")
 def load_function(driver: Driver, thread: Thread, handle: int) -> None:
     driver.get_context(thread)

@@ -14,7 +14,7 @@ from pyptx.driver.findings import report
 from pyptx.driver.heap import Allocation
 from pyptx.driver.operations import Copy, Event, Launch
 from pyptx.driver.ordering import Task
-from pyptx.driver.pools import DEVICE
+from pyptx.driver.pools import DEVICE, READ, READ_WRITE
 from pyptx.driver.process import Context, Driver, find_caller
 from pyptx.driver.reports import Record
 from pyptx.sim.base.events import Access
@@ -136,30 +136,40 @@ def _explain_event(driver: Driver, task: Task, earlier: Task) -> str:
     )
 
 
-def require_peer_access(driver: Driver, task: Task) -> None:
-    """Report a kernel that accessed memory of other devices, and fail as the GPU would."""
-    if len(driver.devices) == 1 or not isinstance(task.operation, Launch) or task.accessed is None:
+def require_access(driver: Driver, task: Task) -> None:
+    """Report a kernel that accessed memory which its device may not, and fail as the GPU would."""
+    if not isinstance(task.operation, Launch) or task.accessed is None:
+        return
+    if len(driver.devices) == 1 and not driver.heap.mappings:
         return
     context = task.operation.context
     for allocation in list(driver.heap.allocations.values()):
-        if allocation.kind != "device" or allocation.device == context.device or _may_access(context, allocation):
+        access = _find_access(context, allocation)
+        if access == READ_WRITE:
             continue
-        whole = AccessedMemory(writes=Ranges.merge(np.array([allocation.address]), allocation.size))
-        overlap = task.accessed.find_conflict(whole)
+        whole = Ranges.merge(np.array([allocation.address]), allocation.size)
+        forbidden = AccessedMemory(reads=whole) if access == READ else AccessedMemory(writes=whole)
+        overlap = task.accessed.find_conflict(forbidden)
         if overlap is not None:
-            device, peer = context.device, allocation.device
-            verb, place = _VERBS[overlap.writes], f"{allocation.name} on device {peer}"
+            device, owner = context.device, allocation.device
+            verb, place = _VERBS[overlap.writes], f"{allocation.name} on device {owner}"
             message = f"the {_describe(task)} on device {device} {verb} {place}"
-            help = f"call cuCtxEnablePeerAccess for device {peer} in the context of device {device}"
-            _report(driver, task, rules.NO_PEER, message, [_describe_access(overlap.access, task)], help)
+            help = f"call cuCtxEnablePeerAccess for device {owner} in the context of device {device}"
+            if allocation.kind == "mapped" or allocation.pool is not None:
+                help = f"let device {device} access the memory: cuMemSetAccess, or cuMemPoolSetAccess for a pool"
+            _report(driver, task, rules.NO_ACCESS, message, [_describe_access(overlap.access, task)], help)
             context.error = Code.ERROR_ILLEGAL_ADDRESS
             raise DriverError(context.error)
 
 
-def _may_access(context: Context, allocation: Allocation) -> bool:
-    if allocation.pool is not None:
-        return bool(allocation.pool.access.get((DEVICE, context.device)))
-    return allocation.device in context.peers
+def _find_access(context: Context, allocation: Allocation) -> int:
+    """Return how the kernels of a context may access memory, by its number in the enum `CUmemAccess_flags`."""
+    if allocation.kind not in ("device", "mapped"):
+        return READ_WRITE
+    access = allocation.pool.access if allocation.pool is not None else allocation.access
+    if access is not None:
+        return access.get((DEVICE, context.device), 0)
+    return READ_WRITE if allocation.device == context.device or allocation.device in context.peers else 0
 
 
 def check_recorded(driver: Driver, event: Event) -> None:

@@ -63,7 +63,7 @@ def list_attributes(device: Device, ordinal: int) -> dict[int, int]:
         76: minor, 77: 32768, 81: limits.shared, 82: limits.registers, 87: 2 if major in (8, 9, 10) else 64,
         97: limits.shared_per_cta, 106: limits.ctas, 108: device.l2 * 5 // 8, 109: 128 * _MIB,
         111: limits.reserved_shared, 120: int(is_hopper), 126: 4 if is_hopper else 1, 127: int(is_hopper),
-        130: 0, 131: 0xFFFFFFFF, 132: int(is_hopper), 134: 0xFFFFFFFF,
+        130: 0, 131: 0xFFFFFFFF, 134: 0xFFFFFFFF,
     }  # fmt: skip
     return numbers
 

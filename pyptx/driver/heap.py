@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
-from pyptx.driver.pools import Pool
+from pyptx.driver.pools import Location, Pool
 from pyptx.sim.hazards.ranges import Ranges
 from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.regions import Region
@@ -29,7 +30,7 @@ _QUARANTINE_COUNT, _QUARANTINE_BYTES = 256, 1 << 28
 
 @dataclass(slots=True)
 class Allocation:
-    """Memory with one owner. `kind` is `device`, `managed`, `host` (page-locked) or `registered`; `data`
+    """Memory with one owner. `kind` is `device`, `managed`, `host` (page-locked), `registered` or `mapped`; `data`
     keeps memory of ours alive."""
 
     address: int
@@ -41,6 +42,8 @@ class Allocation:
     """Where the program allocated it."""
     data: Any = None
     pool: Pool | None = None
+    access: dict[Location, int] | None = None
+    """Which locations may access it, if that was said of this memory; otherwise, contexts say it."""
 
     @property
     def is_freed_as_device_memory(self) -> bool:
@@ -65,6 +68,8 @@ class Heap:
         self.count = 0
         self._freed = deque[Allocation]()
         self._freed_bytes = 0
+        self.mappings = 0
+        """How many allocations are mappings."""
         self._fresh: dict[int, Region] = {}
         """Device memory that is not known to have a value in every byte."""
         self.reuses = 0
@@ -106,6 +111,7 @@ class Heap:
         except ValueError:
             raise DriverError(Code.ERROR_HOST_MEMORY_ALREADY_REGISTERED) from None
         self.allocations[address] = allocation
+        self.mappings += kind == "mapped"
         if kind in ("device", "managed"):
             self.used[device] = self.used.get(device, 0) + len(data)
         return allocation
@@ -116,13 +122,14 @@ class Heap:
         if allocation is None or allocation.kind not in kinds:
             raise DriverError(Code.ERROR_INVALID_VALUE)
         del self.allocations[address]
+        self.mappings -= allocation.kind == "mapped"
         self._fresh.pop(address, None)
         self.space.free(address)
         if allocation.kind in ("device", "managed"):
             self.used[allocation.device] -= allocation.size
         if allocation.pool is not None:
             allocation.pool.give(allocation.size)
-        if allocation.kind != "registered":
+        if allocation.kind not in ("registered", "mapped"):
             self._quarantine(allocation)
         return allocation
 
@@ -165,12 +172,21 @@ class Heap:
         return self.allocations.get(region.low)
 
     def find_kind(self, address: int) -> str:
-        """Return the kind of the memory at an address: `device` also for variables of modules; empty if unknown."""
+        """Return the kind of an address: `device` also for mapped memory and variables of modules; empty if unknown."""
         allocation = self.find(address)
         if allocation is not None:
-            return allocation.kind
+            return "device" if allocation.kind == "mapped" else allocation.kind
         region = self.space.find_region(address)
         return "device" if region is not None and address < region.low + region.size else ""
+
+    def _require_mapped(self, address: int, size: int) -> None:
+        """Require that mappings side by side cover a range of addresses."""
+        end = address
+        while end < address + size:
+            allocation = self.find(end)
+            if allocation is None or allocation.kind != "mapped":
+                raise DriverError(Code.ERROR_INVALID_VALUE)
+            end = allocation.address + allocation.size
 
     def view(self, address: int, size: int) -> Bytes | None:
         """Return bytes of one allocation or module variable; None for memory that is not ours. DriverError if the
@@ -178,7 +194,8 @@ class Heap:
         region = self.space.find_region(address)
         if region is not None and address < region.low + region.size:
             if address + size > region.low + region.size:
-                raise DriverError(Code.ERROR_INVALID_VALUE)
+                self._require_mapped(address, size)
+                return host_memory.view(address, size)
             return region.data[address - region.low : address - region.low + size]
         freed = self.space.find_freed(address)
         if freed is not None and any(allocation.address == freed.low for allocation in self._freed):

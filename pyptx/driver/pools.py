@@ -12,7 +12,9 @@ NO_LOCATION, DEVICE, HOST, HOST_NUMA = 0, 1, 2, 3
 """Types of locations, by their number in the enum `CUmemLocationType`."""
 Location = tuple[int, int]
 """The type of a location, and its ordinal."""
-RELEASE_THRESHOLD, READ_WRITE = 4, 3
+RELEASE_THRESHOLD = 4
+READ, READ_WRITE = 1, 3
+"""How a location may access memory, by their numbers in the enum `CUmemAccess_flags`."""
 _UNIT, _CHUNK = 512, 2 << 20
 
 

@@ -90,6 +90,10 @@ class Handles:
         del self._objects[handle]
         return value
 
+    def discard(self, value: object) -> None:
+        """Forget an object that has no handle of its own."""
+        self._objects = {handle: item for handle, item in self._objects.items() if item is not value}
+
     def list(self, kind: type[T]) -> list[T]:
         """Return all objects of a kind."""
         return [value for value in self._objects.values() if isinstance(value, kind)]

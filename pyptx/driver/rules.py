@@ -44,13 +44,13 @@ LEAK = Rule(
     "",
     Severity.WARNING,
 )
-NO_PEER = Rule(
+NO_ACCESS = Rule(
     "PTX1306",
-    "kernel accesses memory of another device without peer access",
+    "kernel accesses memory without permission",
     "A device reaches the memory of a peer only after cuCtxEnablePeerAccess in the context of the kernel, and that of "
-    "a memory pool after cuMemPoolSetAccess.",
+    "a memory pool or a mapping after cuMemPoolSetAccess or cuMemSetAccess.",
     "",
     "",
 )
 
-RULES = (UNORDERED, LIFETIME, UNRECORDED, CHANGED, LEAK, NO_PEER)
+RULES = (UNORDERED, LIFETIME, UNRECORDED, CHANGED, LEAK, NO_ACCESS)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyptx.driver.captures import Capture, forbid_legacy
 from pyptx.driver.codes import Code, DriverError
-from pyptx.driver.conflicts import check_source, report_conflicts, report_leaks, require_peer_access
+from pyptx.driver.conflicts import check_source, report_conflicts, report_leaks, require_access
 from pyptx.driver.graphs import Executable
 from pyptx.driver.launching import communicates, launch_together
 from pyptx.driver.operations import Born, Event, Launch, Operation, RecordEvent, WaitEvent
@@ -156,7 +156,7 @@ def _run(driver: Driver, task: Task) -> None:
         member.accessed = memory
         driver.heap.add_values((memory.writes, memory.strong_writes))
         report_conflicts(driver, member, group)
-        require_peer_access(driver, member)
+        require_access(driver, member)
 
 
 def _find_group(driver: Driver, task: Task) -> tuple[list[Task], list[Start]]:

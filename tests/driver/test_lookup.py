@@ -21,7 +21,7 @@ from tests.driver.conftest import Run
 TYPES = {
     "int": "int", "unsigned int": "uint", "size_t": "size", "CUdevice": "int", "unsigned char": "byte",
     "unsigned short": "ushort", "CUdeviceptr": "pointer", "unsigned long long": "size",
-    "CUmemLocation": "size",
+    "CUmemLocation": "size", "CUmemGenericAllocationHandle": "size",
 }  # fmt: skip
 HANDLES = {
     "CUcontext", "CUmodule", "CUfunction", "CUstream", "CUevent", "CUlibrary", "CUkernel", "CUgraph", "CUgraphExec",

@@ -19,6 +19,7 @@ from pyptx.driver.calls import (
     streams,
     tensor_maps,
     user_objects,
+    virtual_memory,
 )
 from pyptx.driver.signatures import ENTRIES
 
@@ -40,5 +41,6 @@ SUBJECTS = (
     graph_nodes,
     tensor_maps,
     user_objects,
+    virtual_memory,
 )
 """The modules whose functions answer calls."""

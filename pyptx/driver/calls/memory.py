@@ -12,7 +12,7 @@ from pyptx.driver.signatures import entry
 from pyptx.driver.streams import find_stream, synchronize
 
 _DEVICE_MEMORY, _HOST_MEMORY = 2, 1
-_KINDS = ("device", "managed")
+_KINDS = ("device", "managed", "mapped")
 _POOL = 17
 
 
@@ -136,7 +136,8 @@ def _write_attribute(driver: Driver, result: int, attribute: int, address: int) 
     allocation = _find(driver, address)
     is_device = allocation.kind in _KINDS
     words = {
-        1: driver.primary[allocation.device].handle, 3: address, 4: 0 if allocation.kind == "device" else address,
+        1: driver.primary[allocation.device].handle, 3: address,
+        4: 0 if driver.heap.find_kind(address) == "device" else address,
         7: allocation.number, 11: allocation.address, 12: allocation.size,
     }  # fmt: skip
     numbers = {2: _DEVICE_MEMORY if is_device else _HOST_MEMORY, 9: allocation.device, 16: 3}

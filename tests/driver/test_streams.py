@@ -52,6 +52,7 @@ SCENES = {
         "PTX1302",
     ),
     "freed memory that is allocated again": ("for _ in range(300): borrow(first)\nborrow(second)", ""),
+    "more work than is remembered": ("sum(a, c, first)\nfor _ in range(4200): fill(d, second)\nsum(c, b, second)", ""),
     "graphs in two streams": ("run_graph(capture(first), first); run_graph(capture(second), second)", "PTX1301"),
     "one graph in two streams": ("graph = capture(first); run_graph(graph, first); run_graph(graph, second)", ""),
 }  # fmt: skip
@@ -191,8 +192,17 @@ def test_a_fault_of_deferred_work_is_reported_by_the_wait(run_program: Run) -> N
 from scenes import *
 begin("")
 print(launch(add, 4, 256, a, b, c, 1001, stream=first), launch(add, 4, 256, a, b, d, 64, stream=first))
+calls = []
+notice = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(calls.append)
+call("cuLaunchHostFunc", first, notice, 5)
 print(try_call("cuStreamSynchronize", first), try_call("cuStreamSynchronize", first))
+call("cuDevicePrimaryCtxReset_v2", 0)
+call("cuCtxSynchronize")
+call("cuLaunchHostFunc", second, notice, 6)
+print(calls)
+call("cuStreamSynchronize", second)
+print(calls)
 """
     process = run_program(program, order="deferred")
-    assert process.stdout == "0 0\n700 700\n"
+    assert process.stdout == "0 0\n700 700\n[]\n[6]\n"
     assert process.stderr.count("pyptx: launch of `add`") == 1

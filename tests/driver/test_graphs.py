@@ -45,6 +45,11 @@ def launch_graph(executable):
     call("cuStreamSynchronize", stream)
     return code
 
+def tell(name, handle):
+    result = ctypes.c_uint64()
+    call(name, handle, ctypes.byref(result))
+    return result.value
+
 def fetch(address):
     result = (ctypes.c_float * 1000)()
     call("cuMemcpyDtoH_v2", result, address, size)
@@ -446,3 +451,83 @@ call("cuGraphExecDestroy", executable)
 print(destroyed)
 """
     assert run(run_program, program) == "[3] 1\n[3]\n[3, 1, 2]\n"
+
+
+def test_graphs_and_nodes_have_numbers(run_program: Run) -> None:
+    program = """\
+first, second = (add_node("Empty", []) for _ in range(2))
+executable = instantiate(graph, 1)
+print([tell("cuGraphNodeGetLocalId", node) for node in (first, second)])
+print(tell("cuGraphNodeGetContainingGraph", second) == graph, tell("cuGraphExecGetFlags", executable))
+ids = [tell("cuGraphNodeGetToolsId", node) for node in (first, second)]
+ids += [tell("cuGraphGetId", graph), tell("cuGraphExecGetId", executable)]
+print(len(set(ids)), 0 in ids)
+"""
+    assert run(run_program, program) == "[0, 1]\nTrue 1\n4 False\n"
+
+
+def test_events_and_host_functions_of_nodes_are_replaced(run_program: Run) -> None:
+    program = """\
+calls = []
+notice = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(calls.append)
+events = [ask("cuEventCreate", 0) for _ in range(2)]
+pack = lambda value: struct.pack("<QQ", ctypes.cast(notice, ctypes.c_void_p).value, value)
+record, wait = (add_node(f"Event{kind}", [], events[0]) for kind in ("Record", "Wait"))
+host = add_node("Host", [], pack(3))
+executable = instantiate(graph)
+get = lambda: (tell("cuGraphEventRecordNodeGetEvent", record), tell("cuGraphEventWaitNodeGetEvent", wait))
+call("cuGraphEventRecordNodeSetEvent", record, events[1])
+print([events.index(event) for event in get()])
+call("cuGraphEventWaitNodeSetEvent", wait, events[1])
+print([events.index(event) for event in get()])
+buffer = ctypes.create_string_buffer(16)
+call("cuGraphHostNodeSetParams", host, pack(4))
+call("cuGraphHostNodeGetParams", host, buffer)
+print(buffer.raw == pack(4), launch_graph(executable), calls)
+call("cuGraphExecHostNodeSetParams", executable, host, pack(5))
+for name, node in (("Record", record), ("Wait", wait)):
+    call(f"cuGraphExecEvent{name}NodeSetEvent", executable, node, events[1])
+    print(try_call(f"cuGraphExecEvent{name}NodeSetEvent", executable, host, events[1]))
+print(try_call("cuEventElapsedTime", buffer, *events), launch_graph(executable), calls)
+print(try_call("cuEventElapsedTime", buffer, *events), try_call("cuGraphEventRecordNodeSetEvent", wait, events[0]))
+call("cuGraphNodeSetParams", host, ctypes.create_string_buffer(struct.pack("<i12x", 3) + pack(6), 256))
+call("cuGraphHostNodeGetParams", host, buffer)
+print(buffer.raw == pack(6))
+"""
+    assert run(run_program, program) == "[1, 0]\n[1, 1]\nTrue 0 [3]\n1\n1\n400 0 [3, 5]\n0 1\nTrue\n"
+
+
+def test_attributes_are_copied_between_nodes(run_program: Run) -> None:
+    program = """\
+nodes = [add_node("Kernel", [], pack_kernel(a, b, c, 0)) for _ in range(2)]
+values = [struct.pack("<3I52x", size, 1, 1) for size in (2, 1)]
+result = ctypes.create_string_buffer(64)
+for target, node in enumerate(nodes):
+    call("cuGraphKernelNodeSetAttribute", node, 4, values[target])
+call("cuGraphKernelNodeCopyAttributes", nodes[1], nodes[0])
+call("cuGraphKernelNodeGetAttribute", nodes[1], 4, result)
+print(result.raw == values[0])
+call("cuGraphKernelNodeCopyAttributes", nodes[1], nodes[1])
+print(try_call("cuGraphKernelNodeCopyAttributes", nodes[1], add_node("Empty", [])))
+"""
+    assert run(run_program, program) == "True\n1\n"
+
+
+def test_a_capture_continues_a_graph(run_program: Run) -> None:
+    program = """\
+node = add_node("Memset", [], pack_fill(a, ONE), 0)
+nodes = (ctypes.c_uint64 * 1)(node)
+call("cuStreamBeginCaptureToGraph", stream, graph, nodes, None, 1, 0)
+call("cuMemcpyDtoDAsync_v2", b, a, size, stream)
+print(ask_graph() == graph, len(list_nodes("cuGraphGetNodes", graph)))
+print(launch_graph(instantiate(graph)), fetch(b))
+print(try_call("cuStreamBeginCaptureToGraph", stream, graph, (ctypes.c_uint64 * 1)(7), None, 1, 0))
+"""
+    helper = """\
+def ask_graph():
+    result = ctypes.c_uint64()
+    call("cuStreamEndCapture", stream, ctypes.byref(result))
+    return result.value
+
+"""
+    assert run(run_program, helper + program) == "True 2\n0 1.0\n1\n"

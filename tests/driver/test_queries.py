@@ -244,3 +244,50 @@ for name, arguments in COPIES.items():
     print(read(two) == bytes(4) + start_bytes[:9] + bytes(51), end=" ")
 """
     assert _run(run_program, program) == [f"{[True] * 6}"] * 2 + ["True " * 6]
+
+
+def test_hints_about_memory_are_accepted_for_known_memory(run_program: Run) -> None:
+    program = """\
+start()
+memory = ask("cuMemAllocManaged", 400, 1)
+location = 1
+for address, size in ((memory, 400), (memory, 401), (5, 1), (memory, 0)):
+    print(
+        try_call("cuMemAdvise", address, size, 1, 0), try_call("cuMemAdvise_v2", address, size, 1, location),
+        try_call("cuMemPrefetchAsync", address, size, 0, 0), try_call("cuMemPrefetchAsync_v2", address, size, 1, 0, 0),
+        try_call("cuStreamAttachMemAsync", 0, address, size, 1),
+    )
+print(try_call("cuMemPrefetchAsync", memory, 4, 0, 7))
+flag = ctypes.c_uint(1)
+choices = (6, memory), (7, memory), (6, 5)
+print([try_call("cuPointerSetAttribute", ctypes.byref(flag), *choice) for choice in choices])
+"""
+    assert _run(run_program, program) == ["0 0 0 0 0", "1 1 1 1 1", "1 1 1 1 1", "1 1 1 1 0", "400", "[0, 1, 1]"]
+
+
+def test_a_cooperative_launch(run_program: Run) -> None:
+    program = """\
+start()
+text = '''.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry size(.param .u64 out)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %envreg1;
+    mov.u32 %r1, %nctaid.x;
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+'''
+kernel, memory = load(text, "size"), ask("cuMemAlloc_v2", 4)
+value = ctypes.c_uint64(memory)
+parameters = (ctypes.c_void_p * 1)(ctypes.addressof(value))
+print(try_call("cuLaunchCooperativeKernel", kernel, 1, 1, 1, 32, 1, 1, 0, 0, parameters))
+result = ctypes.c_uint32()
+call("cuMemcpyDtoH_v2", ctypes.byref(result), memory, 4)
+print(result.value, try_call("cuLaunchCooperativeKernel", kernel, 0, 1, 1, 32, 1, 1, 0, 0, parameters))
+"""
+    assert _run(run_program, program) == ["0", "1 1"]

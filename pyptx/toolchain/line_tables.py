@@ -91,19 +91,19 @@ def _read_unit(data: bytes, at: int, end: int, functions: dict[int, str]) -> Ite
     unit = reader.byte()
     reader.at += version >= _FIRST_WITH_MOST_OPERATIONS
     reader.byte()
-    base, step, opcode_base = struct.unpack_from("<bBB", data, reader.at)
-    lengths = data[reader.at + 3 : reader.at + 2 + opcode_base]
-    reader.at += 2 + opcode_base
+    base, step, first_special = struct.unpack_from("<bBB", data, reader.at)
+    lengths = data[reader.at + 3 : reader.at + 2 + first_special]
+    reader.at += 2 + first_special
     files = _read_files(reader)
     reader.at = at + 6 + header_size
     function, address, file, line = "", 0, 1, 1
     while reader.at < end:
-        opcode = reader.byte()
-        if opcode >= opcode_base:
-            address += (opcode - opcode_base) // step * unit
-            line += base + (opcode - opcode_base) % step
+        number = reader.byte()
+        if number >= first_special:
+            address += (number - first_special) // step * unit
+            line += base + (number - first_special) % step
             yield Row(function, address, files.get(file, ""), line)
-        elif opcode == 0:
+        elif number == 0:
             size = reader.unsigned()
             start, extended = reader.at, reader.byte()
             if extended == _SET_ADDRESS:
@@ -113,21 +113,21 @@ def _read_unit(data: bytes, at: int, end: int, functions: dict[int, str]) -> Ite
                 yield Row(function, address, "", 0)
                 function, address, file, line = "", 0, 1, 1
             reader.at = start + size
-        elif opcode == _COPY:
+        elif number == _COPY:
             yield Row(function, address, files.get(file, ""), line)
-        elif opcode == _ADVANCE_PC:
+        elif number == _ADVANCE_PC:
             address += reader.unsigned() * unit
-        elif opcode == _ADVANCE_LINE:
+        elif number == _ADVANCE_LINE:
             line += reader.signed()
-        elif opcode == _SET_FILE:
+        elif number == _SET_FILE:
             file = reader.unsigned()
-        elif opcode == _CONST_ADD_PC:
-            address += (255 - opcode_base) // step * unit
-        elif opcode == _FIXED_ADVANCE_PC:
+        elif number == _CONST_ADD_PC:
+            address += (255 - first_special) // step * unit
+        elif number == _FIXED_ADVANCE_PC:
             address += int.from_bytes(data[reader.at : reader.at + 2], "little")
             reader.at += 2
         else:
-            for _ in range(lengths[opcode - 1]):
+            for _ in range(lengths[number - 1]):
                 reader.unsigned()
 
 

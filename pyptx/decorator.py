@@ -73,7 +73,7 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], definition: Definition, **declared: Any) -> None:
         functools.update_wrapper(cast("Any", self), function)
-        self._definition = definition
+        self.definition = definition
         self.in_specs: tuple[Tile, ...] = declared["in_specs"]
         self.out_specs: tuple[Tile, ...] = declared["out_specs"]
         self.grid = declared["grid"]
@@ -87,12 +87,12 @@ class Kernel:
     @property
     def name(self) -> str:
         """The name of the entry in PTX."""
-        return self._definition.name
+        return self.definition.name
 
     @property
     def raw_parameters(self) -> tuple[str, ...]:
         """The names of the raw parameters, in order."""
-        return tuple(parse_raw_parameter(kind, name).name for kind, name in self._definition.raw_params)
+        return tuple(parse_raw_parameter(kind, name).name for kind, name in self.definition.raw_params)
 
     @property
     def shape_variables(self) -> tuple[str, ...]:
@@ -113,6 +113,11 @@ class Kernel:
         """Return the module as nodes."""
         return self._write(self._specialize(kwargs), lineinfo, annotate)[0]
 
+    def trace(self, **kwargs: Any) -> tuple[Module, Traced]:
+        """Return the module as nodes, and what else its trace says."""
+        specialisation = self._specialize(kwargs)
+        return self._write(specialisation, False, False)[0], specialisation.kernel_trace
+
     @hide_frames
     def check(self, **kwargs: Any) -> list[Diagnostic]:
         """Return the findings of the checks, at the Python lines."""
@@ -124,7 +129,7 @@ class Kernel:
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
         """Return the machine code. ptxas messages refer to the Python lines."""
         module, text = self._write(self._specialize(kwargs), lineinfo, False)
-        origins = match_origins(text, module) if self._definition.exact else map_origins(module)
+        origins = match_origins(text, module) if self.definition.exact else map_origins(module)
         return assemble(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
 
     @hide_frames
@@ -221,7 +226,7 @@ class Kernel:
         depth: int,
     ) -> _Bound:
         """Return a launch on arrays. `depth`: how many calls away the caller is to whom warnings are shown."""
-        from pyptx.runtime import arguments, arrays, simulation
+        from pyptx.runtime import arrays, planning, simulation
 
         if CURRENT.get() is not None:
             fail(rules.NESTING, (
@@ -229,29 +234,20 @@ class Kernel:
                 "kernels"
             ),
                  help="make it a plain function, or a device function with @ptx.func")  # fmt: skip
-        tensors = self._definition.tensors
-        inputs, outputs = tensors[: len(self.in_specs)], tensors[len(self.in_specs) :]
         if "out" in self.raw_parameters and not self.out_specs and out is not None:
             kwargs, out = {**kwargs, "out": out}, None
         targets: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
-        sizes = {name: value for name, value in kwargs.items() if name in self.shape_variables}
         views, into = arrays.adopt(args), arrays.adopt(targets, writable=True)
-        env = arguments.merge_dimensions(arguments.bind(inputs, views, outputs, into), sizes)
-        results: list[Any] = into or arguments.allocate(outputs, env)
+        plan = planning.make_plan(
+            self, list(map(arrays.describe, views)), list(map(arrays.describe, into)), grid=grid,
+            positional=positional, keywords=kwargs, options=RESERVED,
+        )  # fmt: skip
+        results: list[Any] = into or list(map(arrays.allocate, plan.outputs))
         library = arrays.find_library(args)
         arrays.check_results(library, [] if targets else results)
-        scalars = arguments.collect_scalars(self._definition.raw_params, positional, kwargs, RESERVED)
-        template = {name: value for name, value in kwargs.items() if name not in scalars and name not in env}
-        dims = {name: value for name, value in env.items() if name in self.shape_variables}
-        module = self.module(**dims, **template)
-        memory: dict[str, Any] = dict(zip((name for name, _ in tensors), (*views, *results), strict=True))
-        kernel_trace = self._specialize({**dims, **template}).kernel_trace
-        _warn(kernel_trace, depth + 1)
-        launch = simulation.create_launch(
-            module, self._definition, memory, scalars, dims,
-            grid=arguments.resolve_grid(self.grid if grid is None else grid, dims), shared=kernel_trace.dynamic_shared,
-            parts=kernel_trace.parts, fresh=() if into else results,
-        )  # fmt: skip
+        _warn(plan.kernel_trace, depth + 1)
+        memory = dict(zip((name for name, _ in self.definition.tensors), (*views, *results), strict=True))
+        launch = simulation.create_launch(plan, cast("dict[str, Any]", memory), fresh=() if into else results)
         return _Bound(launch, results, targets, library)
 
     def __repr__(self) -> str:
@@ -266,7 +262,7 @@ class Kernel:
 
     def __reduce__(self) -> str:
         """Pickle a kernel by name, like a function."""
-        name = self._definition.function.__qualname__
+        name = self.definition.function.__qualname__
         place: object = sys.modules.get(self.__module__)
         for part in name.split("."):
             place = getattr(place, part, None)
@@ -286,7 +282,7 @@ class Kernel:
     @hide_frames
     def for_arch(self, arch: str) -> Kernel:
         """Return a kernel of the same function for another target, with everything else unchanged."""
-        definition = self._definition._replace(
+        definition = self.definition._replace(
             arch=declaration.check_arch(arch), version=declaration.check_version(self.version, arch)
         )
         return Kernel(
@@ -298,7 +294,7 @@ class Kernel:
     def entry_in(self, unit: Unit, **kwargs: Any) -> tuple[Trace, Function]:
         """Trace the kernel into a module shared with others; `combine` does this."""
         dims, template = self._split_arguments(kwargs)
-        trace, function, _ = trace_entry(self._definition, self._find_target(), dims, template, unit)
+        trace, function, _ = trace_entry(self.definition, self._find_target(), dims, template, unit)
         return trace, function
 
     def _find_target(self) -> str:
@@ -314,14 +310,14 @@ class Kernel:
         """Return the trace for these arguments, tracing if none fits."""
         dims, template = self._split_arguments(kwargs)
         arch = self._find_target()
-        snapshot = take_snapshot(self._definition.function)
+        snapshot = take_snapshot(self.definition.function)
         key = (arch, fingerprint(template))
         traces = self._traces.setdefault(key, [])
         for trace in traces:
             if trace.snapshot == snapshot and all(dims[name] == value for name, value in trace.dims.items()):
                 return trace
         with without_collector():
-            kernel_trace, used = trace_kernel(self._definition, arch, dims, template)
+            kernel_trace, used = trace_kernel(self.definition, arch, dims, template)
         trace = _Specialisation({name: dims[name] for name in used}, snapshot, kernel_trace)
         if len(traces) >= _MOST_TRACES:
             del traces[0]

@@ -1,5 +1,5 @@
 """Matches the arrays of a call to a kernel's tensors: dtype, rank, dimensions and memory order are all checked before
-anything runs, with every problem in one message. Arrays are NumPy's, or views that `arrays` made of others."""
+anything runs, with every problem in one message. Knows arrays by their descriptions only."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from typing import Any, cast
 import numpy as np
 
 from pyptx.diagnostics import PtxError, format_count
-from pyptx.runtime.arrays import Array, Unusable, adopt, get_numpy_dtype
+from pyptx.runtime.arrays import Described, Unusable, adopt
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.specs import Tile, list_array_dtype_names, unify_envs
 
 Tensors = Sequence[tuple[str, Tile]]
 
 
-def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, out_arrays: Sequence[Any]) -> dict[str, int]:
-    """Return the values of the named dimensions; PtxError with every mismatch. `given` are arrays for the outputs, or
-    none to allocate them."""
+def bind(
+    inputs: Tensors,
+    arrays: Sequence[Described | Unusable],
+    outputs: Tensors,
+    out_arrays: Sequence[Described | Unusable],
+) -> dict[str, int]:
+    """Return the values of the named dimensions; PtxError with every mismatch. `out_arrays` are arrays for the outputs,
+    or none to allocate them."""
     if len(arrays) != len(inputs):
         names = ", ".join(name for name, _ in inputs) or "none"
         raise PtxError(
@@ -31,10 +36,11 @@ def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, out_arrays: S
         )
     pairs = [*zip(inputs, arrays, strict=True), *zip(outputs, out_arrays or (), strict=False)]
     problems = [f"`{name}`: {wrong}" for (name, tile), array in pairs for wrong in _find_problems(tile, array)]
+    shapes = [(name, tile, array.shape) for (name, tile), array in pairs if isinstance(array, Described)]
     envs: list[dict[str, int]] = []
-    for (name, tile), array in pairs if not problems else ():
+    for name, tile, shape in shapes if not problems else ():
         try:
-            envs = [unify_envs([*envs, tile.extract_env(array.shape)])]
+            envs = [unify_envs([*envs, tile.extract_env(shape)])]
         except ValueError as error:
             problems.append(f"`{name}`: {error}")
     if problems:
@@ -52,20 +58,20 @@ def merge_dimensions(env: Mapping[str, int], keywords: Mapping[str, Any]) -> dic
     return {**env, **keywords}
 
 
-def _find_problems(tile: Tile, array: Array | Unusable) -> list[str]:
+def _find_problems(tile: Tile, array: Described | Unusable) -> list[str]:
     return [array.problem] if isinstance(array, Unusable) else _find_misfits(tile, array)
 
 
-def _find_misfits(tile: Tile, array: Array) -> list[str]:
+def _find_misfits(tile: Tile, array: Described) -> list[str]:
     problems: list[str] = []
     names = list_array_dtype_names(tile.dtype)
-    if array.dtype.name not in names:
-        problems.append(f"expected dtype {names[0]}, found {array.dtype.name}")
-    if array.ndim != tile.rank:
+    if array.dtype not in names:
+        problems.append(f"expected dtype {names[0]}, found {array.dtype}")
+    if len(array.shape) != tile.rank:
         problems.append(f"expected {format_count('dimension', tile.rank)}, found shape {array.shape}")
-    if not array.flags.aligned:
-        problems.append(f"expected elements aligned to {format_count('byte', array.itemsize)}; use x.copy()")
-    if not array.flags.c_contiguous:
+    if array.misaligned:
+        problems.append(f"expected elements aligned to {format_count('byte', array.misaligned)}; use x.copy()")
+    if not array.is_contiguous:
         problems.append("expected a contiguous row-major array; use numpy.ascontiguousarray(x) or x.contiguous()")
     return problems
 
@@ -100,26 +106,16 @@ def collect_scalars(
     return parameters
 
 
-def allocate(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
-    """Return arrays for the outputs, filled with values that a kernel should not use: `_allocate_uninitialized`."""
-    arrays: list[Array] = []
+def describe_outputs(outputs: Tensors, env: Mapping[str, int]) -> tuple[Described, ...]:
+    """Return the arrays to allocate for the outputs."""
+    descriptions: list[Described] = []
     for name, tile in outputs:
         unbound = [dim for dim in tile.shape if isinstance(dim, str) and dim not in env]
         if unbound:
             text = f"`{name}`: its dimension {unbound[0]} does not occur in any input"
             raise PtxError([ARRAYS.report(None, text, help=f"pass {unbound[0]}= by keyword, or the array as out=")])
-        shape = tile.resolve_shape(dict(env))
-        arrays.append(_allocate_uninitialized(shape, get_numpy_dtype(list_array_dtype_names(tile.dtype)[0])))
-    return arrays
-
-
-def _allocate_uninitialized(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return an array of NaN, or of bytes 0xCC if the type has no NaN: unwritten elements stand out, and are the same
-    in every run."""
-    array = np.full((*shape, dtype.itemsize), 0xCC, np.uint8).view(dtype).reshape(shape)
-    if "float" in dtype.name and np.isnan(np.array(np.nan).astype(dtype)):
-        array.fill(np.nan)
-    return array
+        descriptions.append(Described(tile.resolve_shape(dict(env)), list_array_dtype_names(tile.dtype)[0]))
+    return tuple(descriptions)
 
 
 def _call(grid: Callable[..., Any], env: Mapping[str, int]) -> Any:

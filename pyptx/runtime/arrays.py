@@ -22,6 +22,36 @@ class Unusable(NamedTuple):
     problem: str
 
 
+class Described(NamedTuple):
+    """An array without its values, as the checks of a call see it."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    """The name of NumPy's or ml_dtypes' dtype."""
+    is_contiguous: bool = True
+    """Whether its elements follow each other in row-major order."""
+    misaligned: int = 0
+    """The alignment that its elements should have, in bytes; 0 if they have it."""
+
+
+def describe(array: Array | Unusable) -> Described | Unusable:
+    """Return the description of a view that `adopt` made."""
+    if isinstance(array, Unusable):
+        return array
+    misaligned = 0 if array.flags.aligned else array.itemsize
+    return Described(array.shape, array.dtype.name, array.flags.c_contiguous, misaligned)
+
+
+def allocate(description: Described) -> Array:
+    """Return an array of NaN, or of bytes 0xCC if the type has no NaN: unwritten elements stand out, and are the same
+    in every run."""
+    dtype = get_numpy_dtype(description.dtype)
+    array = np.full((*description.shape, dtype.itemsize), 0xCC, np.uint8).view(dtype).reshape(description.shape)
+    if "float" in dtype.name and np.isnan(np.array(np.nan).astype(dtype)):
+        array.fill(np.nan)
+    return array
+
+
 def get_numpy_dtype(name: str) -> np.dtype[Any]:
     """Return NumPy's dtype of this name; `ml_dtypes` provides the small formats."""
     return np.dtype(getattr(ml_dtypes, name, name))

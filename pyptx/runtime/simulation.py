@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyptx import sim
 from pyptx.diagnostics import Severity
-from pyptx.dsl.run import Definition
-from pyptx.ir import Function, Module
-from pyptx.runtime.arguments import Array
+from pyptx.runtime.arrays import Array
+from pyptx.runtime.planning import MAP_SUFFIX, Plan
 from pyptx.sim.reports.findings import group_by_cause
 from pyptx.tensormap import tensor_map
 
-_MAP = "_tma_desc"
 
-
-def create_launch(
-    module: Module,
-    definition: Definition,
-    arrays: Mapping[str, Array],
-    scalars: Mapping[str, Any],
-    env: Mapping[str, int],
-    **options: Any,
-) -> sim.Launch:
-    """Return a launch of a kernel in the module, with arrays by tensor name and scalars by parameter name."""
-    entry = next(f for f in module.directives if isinstance(f, Function) and f.name == definition.name)
+def create_launch(plan: Plan, arrays: Mapping[str, Array], fresh: Sequence[Array] = ()) -> sim.Launch:
+    """Return a launch of a plan on arrays by tensor name, of which those in `fresh` are uninitialized."""
+    definition = plan.definition
     tiles = dict(definition.tensors)
     args: dict[str, Any] = {}
-    for param in entry.params:
-        tensor = param.name.removesuffix(_MAP)
+    for param in plan.find_entry().params:
+        tensor = param.name.removesuffix(MAP_SUFFIX)
         if param.name in arrays:
             args[param.name] = arrays[param.name]
-        elif param.name in scalars:
-            args[param.name] = scalars[param.name]
+        elif param.name in plan.scalars:
+            args[param.name] = plan.scalars[param.name]
         elif tensor in arrays:
-            args[param.name] = sim.Tensor(arrays[tensor], tensor_map(tiles[tensor], dict(env), 0))
-    return sim.Launch(module, definition.name, args=args, block=definition.block, cluster=definition.cluster, **options)
+            args[param.name] = sim.Tensor(arrays[tensor], tensor_map(tiles[tensor], dict(plan.dims), 0))
+    return sim.Launch(
+        plan.module, definition.name, args=args, grid=plan.grid, block=definition.block, cluster=definition.cluster,
+        shared=plan.kernel_trace.dynamic_shared, parts=plan.kernel_trace.parts, fresh=fresh,
+    )  # fmt: skip
 
 
 def simulate(launch: sim.Launch, **options: Any) -> sim.Result:

@@ -1,0 +1,93 @@
+"""Plans a call of a kernel: what shapes, dtypes and keywords determine, before any memory is touched.
+
+Knows descriptions of arrays, so that a compiler's abstract values get the checks of real ones; knows no memory, and
+not what runs the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pyptx.dsl.finish import Traced
+from pyptx.dsl.run import Definition
+from pyptx.ir import Function, Module
+from pyptx.runtime import arguments
+from pyptx.runtime.arrays import Described, Unusable
+from pyptx.specs import Tile
+
+MAP_SUFFIX = "_tma_desc"
+"""What follows a tensor's name in the name of the parameter that holds its tensor map."""
+
+
+class Traceable(Protocol):
+    """What a plan needs of a kernel."""
+
+    in_specs: tuple[Tile, ...]
+    out_specs: tuple[Tile, ...]
+    grid: Any
+
+    @property
+    def definition(self) -> Definition:
+        """The checked arguments of `@kernel`."""
+        ...
+
+    @property
+    def shape_variables(self) -> tuple[str, ...]:
+        """The named dimensions of the tensors."""
+        ...
+
+    def trace(self, **kwargs: Any) -> tuple[Module, Traced]:
+        """Return the module for these shape variables and template parameters, and its trace."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A launch without memory. Two calls whose arrays have equal descriptions and that pass equal keywords have equal
+    plans."""
+
+    definition: Definition
+    module: Module
+    kernel_trace: Traced
+    dims: dict[str, int]
+    """The shape variables."""
+    scalars: dict[str, Any]
+    """The raw parameters by name; arrays stand for their addresses."""
+    grid: tuple[int, ...]
+    outputs: tuple[Described, ...]
+    """The arrays to allocate or, if the caller passed arrays for the outputs, those."""
+
+    def find_entry(self) -> Function:
+        """Return the kernel's function."""
+        return next(
+            function
+            for function in self.module.directives
+            if isinstance(function, Function) and function.name == self.definition.name
+        )
+
+
+def make_plan(
+    kernel: Traceable,
+    inputs: Sequence[Described | Unusable],
+    targets: Sequence[Described | Unusable],
+    *,
+    grid: Any,
+    positional: Sequence[Any] | None,
+    keywords: Mapping[str, Any],
+    options: Collection[str],
+) -> Plan:
+    """Plan a call on arrays of these descriptions; PtxError with everything that does not fit. `targets` are arrays for
+    the outputs, or none to allocate them; `options` are keywords of the call that are never raw parameters."""
+    definition = kernel.definition
+    tensors, count = definition.tensors, len(kernel.in_specs)
+    sizes = {name: value for name, value in keywords.items() if name in kernel.shape_variables}
+    env = arguments.merge_dimensions(arguments.bind(tensors[:count], inputs, tensors[count:], targets), sizes)
+    outputs = tuple(t for t in targets if isinstance(t, Described)) or arguments.describe_outputs(tensors[count:], env)
+    scalars = arguments.collect_scalars(definition.raw_params, positional, keywords, options)
+    template = {name: value for name, value in keywords.items() if name not in scalars and name not in env}
+    dims = {name: value for name, value in env.items() if name in kernel.shape_variables}
+    module, kernel_trace = kernel.trace(**dims, **template)
+    extents = arguments.resolve_grid(kernel.grid if grid is None else grid, dims)
+    return Plan(definition, module, kernel_trace, dims, scalars, extents, outputs)

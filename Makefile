@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 # `gpu` installs nothing: such machines may be offline.
-.PHONY: help demo test audit gpu bench docs lint fmt clean
+.PHONY: help demo test audit gpu bench docs wheel lint fmt clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -39,6 +39,9 @@ bench: $(VENV)/.test $(VENV)/.bench  ## compare ratios of speeds with benchmarks
 
 docs: $(VENV)/bin/python  ## build the instruction pages in build/isa
 	$(BIN)/python -m tools.isa_pages build/isa
+
+wheel: $(VENV)/.test  ## build a wheel in dist that has the libraries of the simulated driver, and needs no compiler
+	$(BIN)/python -m tools.wheel
 
 fmt: $(VENV)/.test  ## format the code and regenerate the generated files
 	$(BIN)/ruff check --fix-only --quiet .

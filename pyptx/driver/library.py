@@ -1,9 +1,11 @@
-"""Where the driver library and the auditor are: built once, in the user's cache."""
+"""Where the driver library and the auditor are: in the package, if it was installed with them, or built once in the
+user's cache."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyptx.driver.build import (
@@ -19,6 +21,10 @@ from pyptx.driver.build import (
 )
 from pyptx.driver.runtime import VERSIONS
 
+PREBUILT = Path(__file__).parent / "prebuilt"
+"""Libraries that a wheel brings, in folders named after the digest of their sources."""
+_AUDIT = "-audit"
+
 
 class Untrusted(Exception):
     """A folder of programs that another user could have written."""
@@ -27,12 +33,11 @@ class Untrusted(Exception):
 def find_library() -> Path:
     """Return the driver library, which is always called `libcuda.so.1`, in a folder with the runtime libraries only;
     build them if needed."""
-    folder = make_private(find_cache() / "driver" / compute_digest())
-    library = folder / NAME
+    library = _find_folder("") / NAME
     if not library.exists():
         build(library, find_compiler())
     for version in VERSIONS:
-        runtime = folder / name_runtime(version)
+        runtime = library.parent / name_runtime(version)
         if not runtime.exists():
             build_runtime(runtime, library, version, find_compiler())
     return library
@@ -41,14 +46,32 @@ def find_library() -> Path:
 def find_audit() -> Path | None:
     """Return the auditor of the dynamic linker, in a folder of its own; build it if needed. None where the C library
     has no auditors, or no compiler works."""
-    folder = make_private(find_cache() / "driver" / f"{compute_digest()}-audit")
-    library = folder / AUDIT_NAME
+    library = _find_folder(_AUDIT) / AUDIT_NAME
     if not library.exists():
         try:
             build_audit(library, find_compiler())
         except (NoCompiler, RuntimeError):
             return None
     return library
+
+
+def _find_folder(suffix: str) -> Path:
+    """Return the folder of libraries of these sources: in the package, or in the user's cache."""
+    name = compute_digest() + suffix
+    prebuilt = PREBUILT / name
+    return prebuilt if prebuilt.is_dir() else make_private(find_cache() / "driver" / name)
+
+
+def build_all(folder: Path, compiler: Sequence[str]) -> None:
+    """Build all libraries in a folder that becomes `PREBUILT` in a wheel."""
+    digest = compute_digest()
+    for suffix in ("", _AUDIT):
+        (folder / f"{digest}{suffix}").mkdir(parents=True)
+    library = folder / digest / NAME
+    build(library, compiler)
+    for version in VERSIONS:
+        build_runtime(library.parent / name_runtime(version), library, version, compiler)
+    build_audit(folder / f"{digest}{_AUDIT}" / AUDIT_NAME, compiler)
 
 
 def find_cache() -> Path:

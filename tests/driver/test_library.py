@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pyptx.driver import build
-from pyptx.driver.build import NoCompiler, find_compiler
-from pyptx.driver.library import Untrusted, find_cache, find_library, make_private
+from pyptx.driver.build import NoCompiler, compute_digest, find_compiler
+from pyptx.driver.library import Untrusted, find_audit, find_cache, find_library, make_private
 
 
 def _find_nothing(name: str) -> None:
@@ -54,3 +54,24 @@ def test_without_any_compiler_the_remedy_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("pyptx.driver.build.find_spec", _find_nothing)
     with pytest.raises(NoCompiler, match="install one, or the package `ziglang`"):
         find_compiler()
+
+
+def test_libraries_in_the_package_need_no_compiler_unless_the_sources_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("pyptx.driver.library.PREBUILT", tmp_path)
+    monkeypatch.setattr("shutil.which", _find_nothing)
+    monkeypatch.setattr("pyptx.driver.build.find_spec", _find_nothing)
+    digest = compute_digest()
+    for folder, names in (
+        (digest, ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13")), (f"{digest}-audit", ("libpyptx_audit.so",)),
+    ):  # fmt: skip
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / name).touch()
+    assert find_library() == tmp_path / digest / "libcuda.so.1"
+    assert find_audit() == tmp_path / f"{digest}-audit" / "libpyptx_audit.so"
+    monkeypatch.setattr("pyptx.driver.library.compute_digest", lambda: "another")
+    with pytest.raises(NoCompiler):
+        find_library()

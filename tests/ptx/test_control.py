@@ -77,6 +77,17 @@ def test_range_is_typed_by_its_operands() -> None:
     assert "cvt.s64.s32" in text
 
 
+def test_a_range_of_one_bound_starts_at_0() -> None:
+    def count(*bounds: int) -> list[str]:
+        def body() -> None:
+            for i in ptx.range_(*bounds):
+                ptx.add(s32, i, i, 0)
+
+        return code(body)
+
+    assert count(3) == count(0, 3, 1)
+
+
 def test_a_register_step_and_nested_loops() -> None:
     def body() -> None:
         n, step = reg.scalar(u32, 8), reg.scalar(u32, 2)

@@ -51,6 +51,8 @@ def _find_rows(program: Program, block: Block, step: Step, operand: Operand) -> 
     operands = Operands(program, block)
     rows: list[int] = []
     for element in operand.elements if isinstance(operand, VectorOperand) else (operand,):
-        row = operands.row(element.name, step.scope) if isinstance(element, RegisterOperand | LabelOperand) else None
+        row = (
+            operands.find_row(element.name, step.scope) if isinstance(element, RegisterOperand | LabelOperand) else None
+        )
         rows.append(row.index if row is not None and row.letter == "r" else -1)
     return tuple(rows)

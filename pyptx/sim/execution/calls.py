@@ -165,16 +165,16 @@ def _write_address(writer: BlockText, variable: tuple[str, Symbol]) -> str:
 
 
 def _find_row(writer: BlockText, operand: RegisterOperand | LabelOperand, step: Step) -> Row:
-    row = writer.operands.row(operand.name, step.scope)
+    row = writer.operands.find_row(operand.name, step.scope)
     assert row is not None
     return row
 
 
 def _store_row(writer: BlockText, step: Step | None, address: str, row: Row, param: Param) -> None:
     name = param.type.ptx[1:]
-    view = writer.operands.view(row, suffix_of(dtype_of(name)) if name in ("f32", "f64") else "")
+    view = writer.operands.name_view(row, suffix_of(dtype_of(name)) if name in ("f32", "f64") else "")
     if name == "b128":
-        view += ", " + writer.operands.view(row, "", 1)
+        view += ", " + writer.operands.name_view(row, "", 1)
     _write_access(writer, step, store, address, _choose_dtype(name), view)
 
 
@@ -182,7 +182,7 @@ def _load_row(
     writer: BlockText, step: Step | None, address: str, row: Row, param: Param, mask: str | None = None
 ) -> None:
     name = param.type.ptx[1:]
-    views = [writer.operands.view(row, "", half, reads=False) for half in range(2 if name == "b128" else 1)]
+    views = [writer.operands.name_view(row, "", half, reads=False) for half in range(2 if name == "b128" else 1)]
     _write_access(writer, step, load, address, _choose_dtype(name), ", ".join(views), mask)
     for view in views:
         writer.operands.record_write(view, mask is not None)

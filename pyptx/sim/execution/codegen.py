@@ -192,9 +192,9 @@ class Writer(BlockText):
         if op.kind is Kind.NOTHING:
             return
         if op.carry and "r" in op.carry:
-            ins.append(self.operands.view(CARRY))
+            ins.append(self.operands.name_view(CARRY))
         if op.carry and "w" in op.carry:
-            outs.append(Output(self.operands.view(CARRY, reads=False), "pred"))
+            outs.append(Output(self.operands.name_view(CARRY, reads=False), "pred"))
         if op.kind is Kind.MEMORY:
             self._write_access(step, op, mask, addresses, outs, ins)
             return
@@ -268,9 +268,9 @@ class Writer(BlockText):
         """Return the two halves of a 128-bit result."""
         if output.type != "b128" or not isinstance(operand, RegisterOperand | LabelOperand) or output.view is None:
             return [output]
-        row = self.operands.row(operand.name, step.scope)
+        row = self.operands.find_row(operand.name, step.scope)
         assert row is not None
-        return [Output(self.operands.view(row, "", half, reads=False), "b64") for half in (0, 1)]
+        return [Output(self.operands.name_view(row, "", half, reads=False), "b64") for half in (0, 1)]
 
     def write_value(self, formal: Operand, operand: Actual, step: Step) -> str:
         """Return the expression of an input, a tuple for a vector."""
@@ -285,9 +285,9 @@ class Writer(BlockText):
         if formal.kind is OperandKind.SPECIAL and isinstance(operand, RegisterOperand):
             return f"({', '.join(self._components(operand.name, step))})"
         if formal.type == "b128" and isinstance(operand, RegisterOperand | LabelOperand):
-            row = self.operands.row(operand.name, step.scope)
+            row = self.operands.find_row(operand.name, step.scope)
             if row is not None:
-                return f"({self.operands.view(row)}, {self.operands.view(row, '', 1)})"
+                return f"({self.operands.name_view(row)}, {self.operands.name_view(row, '', 1)})"
         return self.read(operand, formal.type, step)
 
     def _components(self, name: str, step: Step) -> list[str]:
@@ -302,7 +302,7 @@ class Writer(BlockText):
         if isinstance(operand, RegisterOperand | LabelOperand):
             if operand.name == "_":
                 return Output(None, formal.type or "b32")
-            row = self.operands.row(operand.name, step.scope)
+            row = self.operands.find_row(operand.name, step.scope)
             if row is not None:
                 type_name = formal.type or row.type
                 return Output(self._view_target(row, type_name), type_name)
@@ -310,10 +310,10 @@ class Writer(BlockText):
 
     def _view_target(self, row: Row, type_name: str) -> str:
         if type_name == "b128":
-            return self.operands.view(row, reads=False)
+            return self.operands.name_view(row, reads=False)
         dtype = dtype_of(type_name)
         is_same_size = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
-        return self.operands.view(row, suffix_of(dtype) if is_same_size else "", reads=False)
+        return self.operands.name_view(row, suffix_of(dtype) if is_same_size else "", reads=False)
 
     def _is_exact(self, output: Output) -> bool:
         letter = self.operands.views[output.view or ""][0]
@@ -349,7 +349,7 @@ class Writer(BlockText):
             else:
                 gather.append(f"{name} = np.empty(n, {CLASSES[letter]!r})")
         scatter = [f"R[{base[0]!r}][{base[1:]}][i] = {base}" for base in o.writes]
-        fixed = [f"{name} = M.special({key!r}, L)" for key, name in o.specials.items()]
+        fixed = [f"{name} = M.read_special({key!r}, L)" for key, name in o.specials.items()]
         fresh = ["sp = M.sp[L.sel]"] if o.uses_stack else []
         lines = [
             "def make(M, R, K):",

@@ -164,7 +164,7 @@ class Batch:
         settle_all(self.memory.accumulators)
         return self._views
 
-    def row(self, letter: str, index: int) -> Array:
+    def read_row(self, letter: str, index: int) -> Array:
         """Return one register of all lanes."""
         if letter == "r" and index in self.accumulators:
             settle_all(self.memory.accumulators)
@@ -211,12 +211,12 @@ class Batch:
         text = f"{agent} reads {name}, which it has not written, as {readers.n} threads do"
         raise PtxError([Finding(rules.UNINITIALISED_REGISTER, place, agent, text).diagnostic()])
 
-    def special(self, name: str, lanes: Lanes) -> Array:
+    def read_special(self, name: str, lanes: Lanes) -> Array:
         """Return the value of a special register in some lanes."""
         own = self._own.get(name)
         return np.array(self._equal[name], np.uint64) if own is None else own[lanes.sel]
 
-    def clock(self, name: str, position: int) -> Array:
+    def read_clock(self, name: str, position: int) -> Array:
         """Return the value of a clock for the instruction at a position of the running block."""
         instructions = self.stats.instructions if self.flight is None else self.flight.count_instructions()
         return np.array(special.read_clock(name, instructions + position), np.uint64)

@@ -70,7 +70,7 @@ class Operands:
         self.constants[name] = value
         return name
 
-    def view(self, row: Row, suffix: str = "", element: int = 0, reads: bool = True) -> str:
+    def name_view(self, row: Row, suffix: str = "", element: int = 0, reads: bool = True) -> str:
         """Return the name of a register's view, which is read unless `reads` is false."""
         index = row.index + element
         name = f"{row.letter}{index}{suffix}"
@@ -88,7 +88,7 @@ class Operands:
             self.gathers.add(f"{letter}{index}")
         self.writes[f"{letter}{index}"] = True
 
-    def row(self, name: str, scope: Scope) -> Row | None:
+    def find_row(self, name: str, scope: Scope) -> Row | None:
         """Return the register of a name."""
         symbol = scope.find(name)
         if symbol is None or symbol.kind is not Means.REGISTER:
@@ -115,7 +115,7 @@ class Operands:
         return self.add_constant(make_constant(number, type_name))
 
     def _read_name(self, name: str, type_name: str, scope: Scope) -> str:
-        row = self.row(name, scope)
+        row = self.find_row(name, scope)
         if row is not None:
             return self._read_register(row, type_name)
         symbol, _ = resolve_name(name, scope)
@@ -125,7 +125,7 @@ class Operands:
         if special is not None:
             return self._read_special(name, type_name)
         base, _, part = name.rpartition(".")
-        row = self.row(base, scope)
+        row = self.find_row(base, scope)
         if row is None or not part:
             raise Unreadable(name)
         return self._read_part(row, part, type_name)
@@ -133,19 +133,19 @@ class Operands:
     def _read_register(self, row: Row, type_name: str) -> str:
         dtype, own = dtype_of(type_name), np.dtype(CLASSES[row.letter])
         if dtype.itemsize == own.itemsize:
-            return self.view(row, suffix_of(dtype))
-        view = self.view(row)
+            return self.name_view(row, suffix_of(dtype))
+        view = self.name_view(row)
         if dtype.kind == "f":
             return f"{view}.astype('u{dtype.itemsize}').view('{dtype.str}')"
         if dtype.kind == "i" and dtype.itemsize > own.itemsize:
-            view = self.view(row, "i")
+            view = self.name_view(row, "i")
         return f"{view}.astype('{dtype.str}')"
 
     def _read_part(self, row: Row, part: str, type_name: str) -> str:
         """Read bytes or halves of a register as video instructions select them (`.b0`, `.h1`), extended."""
         kind, at = part[0], int(part[1])
         unit = _PART[kind].replace("u", "i") if type_name.startswith("s") else _PART[kind]
-        view = self.view(row)
+        view = self.name_view(row)
         bits = 8 if kind == "b" else 16
         return f"({view} >> {bits * at}).astype('{unit}').astype('{dtype_of(type_name).str}')"
 
@@ -154,7 +154,7 @@ class Operands:
         if reason is not None:
             raise Valueless(f"`{name}` has no value: {reason}")
         if name in MOVING:
-            expression = f"M.clock({name!r}, {self.position})"
+            expression = f"M.read_clock({name!r}, {self.position})"
         else:
             expression = self.specials.setdefault(name, f"s{len(self.specials)}")
         dtype = dtype_of(type_name)
@@ -196,7 +196,11 @@ class Operands:
         if not isinstance(extra, int) or operand.operator not in ("+", "-"):
             raise Unreadable("a constant expression without a value")
         extra = -extra if operand.operator == "-" else extra
-        row = self.row(operand.left.name, scope) if isinstance(operand.left, RegisterOperand | LabelOperand) else None
+        row = (
+            self.find_row(operand.left.name, scope)
+            if isinstance(operand.left, RegisterOperand | LabelOperand)
+            else None
+        )
         if row is not None:
             return self._read_register_sum(row, extra, type_name)
         left = self.read(operand.left, type_name, scope)
@@ -208,7 +212,7 @@ class Operands:
         dtype = dtype_of(type_name)
         widens = dtype.kind == "i" and dtype.itemsize > own.itemsize
         number = self.add_constant(make_constant(extra, f"{'s' if widens else 'b'}{8 * own.itemsize}"))
-        total = f"({self.view(row, 'i' if widens else '')} + {number})"
+        total = f"({self.name_view(row, 'i' if widens else '')} + {number})"
         return (
             f"{total}.astype('{dtype.str}')" if widens else f"{total}.astype('u{dtype.itemsize}').view('{dtype.str}')"
         )
@@ -245,7 +249,7 @@ class Operands:
         return space, f"({index}.astype('{target}') + ({base}))"
 
     def _read_based(self, name: str, offset: int, space: str, step: Step) -> tuple[str, str]:
-        row = self.row(name, step.scope)
+        row = self.find_row(name, step.scope)
         if row is None:
             symbol, _ = resolve_name(name, step.scope)
             if symbol is None:
@@ -261,7 +265,7 @@ class Operands:
             return space, str(at + offset) if isinstance(at, int) else f"{at} + {offset}"
         if space == "param" and not self.code.function.is_entry:
             space = "local"
-        base = self.view(row)
+        base = self.name_view(row)
         if row.letter != "d" and space != "shared":
             base += ".astype('u8')"
         if not offset:

@@ -97,7 +97,7 @@ class Tracker:
         writer.operands.record_write(flags, mask is not None)
 
     def _view_flags(self, writer: BlockText, register: Register) -> str:
-        return writer.operands.view(Row("w", self.rows[register], 1, "pred"))
+        return writer.operands.name_view(Row("w", self.rows[register], 1, "pred"))
 
 
 def _owns(block: Block, register: Register) -> bool:

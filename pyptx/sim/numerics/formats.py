@@ -21,7 +21,7 @@ def code_dtype(form: Format) -> np.dtype[Any]:
     return np.dtype(f"u{max(form.width, 8) // 8}")
 
 
-def nan_of(name: str) -> int:
+def encode_nan(name: str) -> int:
     """Return the code of the canonical NaN."""
     nan = FORMATS[name].nan
     assert nan is not None, name

@@ -11,13 +11,13 @@ import numpy as np
 from pyptx import numbers
 from pyptx.numbers import FORMATS, Format
 from pyptx.sim.numerics.arrays import F32, F64, Array, quiet
-from pyptx.sim.numerics.formats import code_dtype, nan_of
+from pyptx.sim.numerics.formats import code_dtype, encode_nan
 
 ROUNDINGS = (*numbers.ROUNDINGS, "rs")
 """The last is stochastic."""
 _SINGLE = FORMATS["f32"]
 _EXPONENT, _SIGN = np.uint32(_SINGLE.exponent_mask), np.uint32(_SINGLE.sign)
-_NAN = np.uint32(nan_of("f32"))
+_NAN = np.uint32(encode_nan("f32"))
 
 
 def round_to_odd(nearest: F64, error: F64) -> F64:

@@ -16,7 +16,7 @@ from pyptx.sim.program.python_names import find_python_names
 from pyptx.sim.program.registers import Row
 from pyptx.sim.reports.findings import Cta
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.known import make_place
+from pyptx.sim.scheduling.awaited_events import make_place
 from pyptx.sim.scheduling.places import number_ctas
 from pyptx.sim.scheduling.state import State
 

@@ -10,7 +10,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.operands import Operands
 from pyptx.sim.program.blocks import Block
-from pyptx.sim.scheduling.apart import explain_divergence, may_be_incomplete, needs_all
+from pyptx.sim.scheduling.absent_lanes import explain_divergence, may_be_incomplete, needs_all
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.semantics.registry import find_operation
 from pyptx.sim.state.barriers import Waiter

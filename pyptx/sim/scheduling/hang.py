@@ -20,9 +20,9 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.reports.graph import Hang, HangReport, choose_verb, explain
 from pyptx.sim.rules import REMEDIES
-from pyptx.sim.scheduling.apart import explain_waiting
+from pyptx.sim.scheduling.absent_lanes import explain_waiting
+from pyptx.sim.scheduling.awaited_events import BatchKnowledge, list_threads
 from pyptx.sim.scheduling.convergence import read_members
-from pyptx.sim.scheduling.known import BatchKnowledge, list_threads
 from pyptx.sim.scheduling.polling import Poll, find_loop, find_polls
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiter as LaneWait

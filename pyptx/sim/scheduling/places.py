@@ -11,8 +11,8 @@ from pyptx.diagnostics import Origin, format_count
 from pyptx.sim.base.events import Place
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.reports.findings import Cta
+from pyptx.sim.scheduling.awaited_events import find_next_step, make_place
 from pyptx.sim.scheduling.hang import list_waits
-from pyptx.sim.scheduling.known import find_next_step, make_place
 from pyptx.sim.scheduling.state import State
 
 _SHOWN = 16

@@ -88,9 +88,9 @@ class State:
         if isinstance(operand, ImmediateOperand):
             return np.full(lanes.n, int(operand.value))
         if isinstance(operand, RegisterOperand | LabelOperand):
-            row = operands.row(operand.name, step.scope)
+            row = operands.find_row(operand.name, step.scope)
             assert row is not None
-            return self.machine.row(row.letter, row.index)[lanes.sel]
+            return self.machine.read_row(row.letter, row.index)[lanes.sel]
         try:
             expression = operands.read(operand, "b64", step.scope)
         except Unreadable as why:

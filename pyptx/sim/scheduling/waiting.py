@@ -163,7 +163,7 @@ def _reduce(state: State, block: Block, lanes: Lanes, arrivals: Array, votes: Ar
         return
     target = instruction.operands[0]
     assert isinstance(target, RegisterOperand | LabelOperand)
-    row = Operands(state.program, block).row(target.name, block.steps[-1].scope)
+    row = Operands(state.program, block).find_row(target.name, block.steps[-1].scope)
     if row is None:
         return
     count = votes[lanes.cta]

@@ -11,7 +11,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS, is_float, split_packed
 from pyptx.sim.base.formats import Array, Value, dtype_of
-from pyptx.sim.numerics.formats import TF32_KEPT, nan_of, widen
+from pyptx.sim.numerics.formats import TF32_KEPT, encode_nan, widen
 from pyptx.sim.numerics.rounding import encode_exact, flush, round_directed, round_to_format, round_to_odd, to_f32
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.bits import find_limits
@@ -187,7 +187,7 @@ def _extract_noise(rbits: Array, element: int, count: int, name: str) -> Array:
 
 def _scale_bits(a: Array, flags: set[str]) -> Array:
     """Return the power of two at or next to a positive value as an exponent of 8 bits."""
-    x, form, nan = a.astype(np.float64), FORMATS["ue8m0"], nan_of("ue8m0")
+    x, form, nan = a.astype(np.float64), FORMATS["ue8m0"], encode_nan("ue8m0")
     fraction, exponent = np.frexp(np.where(np.isfinite(x), np.abs(x), 1.0))
     power = exponent - 1
     if "rp" in flags:

@@ -122,7 +122,7 @@ def _getctarank(match: Match, signature: Signature) -> Operation | None:
 
     def rank(machine: Value, group: Lanes, address: Array) -> Array:
         named_rank = ((address.astype("u8") - np.uint64(window)) >> np.uint64(RANK_SHIFT)).astype("u4")
-        own = machine.special("%cluster_ctarank", group)
+        own = machine.read_special("%cluster_ctarank", group)
         if machine.memory.pairs:
             own = own & ~np.uint32(1) | named_rank
         return np.where(named_rank < REMOTE, own, named_rank - np.uint32(REMOTE))

@@ -14,7 +14,7 @@ from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.numerics import double
-from pyptx.sim.numerics.formats import nan_of
+from pyptx.sim.numerics.formats import encode_nan
 from pyptx.sim.numerics.rounding import flush, to_f32
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
@@ -115,7 +115,7 @@ def _keep_upper_word(a: Array) -> Array:
     bits = a.view(np.uint64) & _UPPER_WORD
     small = (bits & np.uint64(FORMATS["f64"].exponent_mask)) == 0
     bits = np.where(small, bits & np.uint64(FORMATS["f64"].sign), bits)
-    return np.where(np.isnan(a), np.uint64(nan_of("f64")) & _UPPER_WORD, bits).view(np.float64)
+    return np.where(np.isnan(a), np.uint64(encode_nan("f64")) & _UPPER_WORD, bits).view(np.float64)
 
 
 def _rcp64(a: Array, mode: str) -> Array:
@@ -180,7 +180,7 @@ def make_extreme(greater: bool, nan: bool) -> Function:
 
 def make_canonical_nan(dtype: Value) -> Value:
     """Return the NaN that instructions produce."""
-    bits = nan_of(f"f{8 * np.dtype(dtype).itemsize}")
+    bits = encode_nan(f"f{8 * np.dtype(dtype).itemsize}")
     return np.array(bits, f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 

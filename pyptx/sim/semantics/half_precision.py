@@ -14,7 +14,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS
 from pyptx.sim.base.formats import Array
-from pyptx.sim.numerics.formats import nan_of, widen
+from pyptx.sim.numerics.formats import encode_nan, widen
 from pyptx.sim.numerics.rounding import encode_exact, flush_half, round_to_format
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import find_mode, make_extreme
@@ -49,7 +49,7 @@ def _compute(match: Match, function: Function) -> Operation:
 
 
 _MAGNITUDE, _INFINITY, _NAN = (
-    np.uint16(code) for code in (FORMATS["f16"].magnitude, FORMATS["f16"].exponent_mask, nan_of("f16"))
+    np.uint16(code) for code in (FORMATS["f16"].magnitude, FORMATS["f16"].exponent_mask, encode_nan("f16"))
 )
 _SIGN = np.uint16(FORMATS["f16"].sign)
 

@@ -12,7 +12,7 @@ from pyptx.isa.fragments import Fragment
 from pyptx.numbers import FORMATS, is_float
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.numerics.formats import decode, nan_of
+from pyptx.sim.numerics.formats import decode, encode_nan
 
 Words = Array
 """Registers of whole warps: `[warp, register, lane]`, contiguous."""
@@ -123,4 +123,4 @@ def encode_numbers(result: Array, kind: str) -> Array:
     dtype: Any = np.float16 if kind == "f16" else np.float32
     bits = result.astype(dtype).view(np.uint16 if kind == "f16" else np.uint32)
     nan = np.isnan(result)
-    return np.where(nan, bits.dtype.type(nan_of(kind)), bits) if nan.any() else bits
+    return np.where(nan, bits.dtype.type(encode_nan(kind)), bits) if nan.any() else bits

@@ -11,7 +11,7 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.observers.checks.session import Session
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.reports.findings import Finding
-from pyptx.sim.scheduling.apart import Part, find_absent, make_finding
+from pyptx.sim.scheduling.absent_lanes import Part, find_absent, make_finding
 from pyptx.sim.scheduling.state import State
 
 

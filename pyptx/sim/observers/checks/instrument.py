@@ -136,7 +136,7 @@ class Instrument:
 
     def _number_register(self, name: str, step: Step, block: Block) -> int | None:
         """Return the number of a 32-bit register."""
-        row = Operands(self.program, block).row(name, step.scope)
+        row = Operands(self.program, block).find_row(name, step.scope)
         return row.index if row is not None and row.letter == "r" else None
 
 

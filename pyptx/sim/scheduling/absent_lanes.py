@@ -20,7 +20,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.reports.findings import Agent, Cta, Finding
-from pyptx.sim.scheduling.known import find_next_step, make_place
+from pyptx.sim.scheduling.awaited_events import find_next_step, make_place
 from pyptx.sim.scheduling.reach import Reach
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiter

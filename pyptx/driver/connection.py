@@ -5,9 +5,12 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import threading
 from typing import Any
 
+from pyptx.driver import AFTER_RESTART
 from pyptx.driver.calls import ENTRIES
+from pyptx.driver.library import find_library
 from pyptx.driver.process import Driver
 from pyptx.driver.settings import Settings
 from pyptx.driver.streams import finish
@@ -17,6 +20,7 @@ LIBRARY = "PYPTX_DRIVER_LIBRARY"
 _ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
 _DRIVERS: list[Driver] = []
 _CALLBACKS: list[Any] = []
+_ACTIVE = threading.Event()
 
 
 def start(settings: Settings | None = None) -> Driver:
@@ -32,10 +36,47 @@ def finish_all() -> None:
         finish(driver)
 
 
-def connect() -> None:
+def is_active() -> bool:
+    """Return whether `activate` has been called, and `deactivate` not since."""
+    return _ACTIVE.is_set()
+
+
+def connect(library: str | None = None) -> None:
     """Answer the calls of the library in this process."""
     if not _CALLBACKS:
-        driver = start()
-        _CALLBACKS.append(_ANSWER(driver.answer))
         atexit.register(finish_all)
-        ctypes.CDLL(os.environ[LIBRARY], os.RTLD_NOW | os.RTLD_GLOBAL).pyptx_driver_connect(_CALLBACKS[0])
+        _answer_with(start(), library or os.environ[LIBRARY])
+
+
+def _answer_with(driver: Driver, library: str) -> None:
+    # Other threads may still be in a call that an earlier driver answers.
+    _CALLBACKS.append(_ANSWER(driver.answer))
+    ctypes.CDLL(library, os.RTLD_NOW | os.RTLD_GLOBAL).pyptx_driver_connect(_CALLBACKS[-1])
+
+
+def activate(device: str, **options: Any) -> None:  # noqa: ANN401
+    """Make a new driver the CUDA driver of this process."""
+    settings = Settings(device=device, **options)
+    try:
+        loaded = ctypes.CDLL("libcuda.so.1", os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError:
+        loaded = None
+    if loaded is not None and not hasattr(loaded, "pyptx_driver_connect"):
+        raise RuntimeError("this process has loaded another CUDA driver: activate the simulated one earlier")
+    finish_all()
+    _DRIVERS.clear()
+    driver = start(settings)
+    if _CALLBACKS:
+        driver.is_initialized = True
+        for forget in AFTER_RESTART:
+            forget()
+    else:
+        atexit.register(finish_all)
+    _ACTIVE.set()
+    # The name in the library makes a later search for the driver find this one.
+    _answer_with(driver, str(find_library()))
+
+
+def deactivate() -> None:
+    """Undo `activate`, except that the library stays loaded."""
+    _ACTIVE.clear()

@@ -24,7 +24,7 @@ from pyptx.isa.traits import LEAVES, Trait
 Body = tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Traced:
     """One specialization of a kernel: its module, what a launch needs to know, and warnings."""
 

@@ -1,4 +1,4 @@
-"""Rules PTX1001 to PTX1003: calling a kernel with arrays."""
+"""Rules PTX1001 to PTX1004: calling a kernel with arrays."""
 
 from __future__ import annotations
 
@@ -29,4 +29,13 @@ GRADIENTS = Rule(
     "",
 )
 
-RULES = (ARRAYS, GRID, GRADIENTS)
+DRIVER = Rule(
+    "PTX1004",
+    "the CUDA driver cannot run the kernel",
+    "The driver or a package is missing, the device does not fit the kernel, or the driver refused a call. Launches "
+    "are asynchronous: an error may belong to an earlier launch.",
+    "",
+    "",
+)
+
+RULES = (ARRAYS, GRID, GRADIENTS, DRIVER)

@@ -1,0 +1,73 @@
+"""Runs a plan on device memory: loads the module, packs the parameters, and submits the launch to a stream."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+from pyptx.runtime.bindings import call, in_context, load_api
+from pyptx.runtime.modules import Loaded, find_loaded
+from pyptx.runtime.parameters import encode_plan
+from pyptx.runtime.planning import Plan
+from pyptx.sim.program.frames import lay_out
+
+
+def launch(
+    plan: Plan,
+    arrays: Mapping[str, int],
+    *,
+    device: int = 0,
+    stream: int = 0,
+    cooperative: bool = False,
+    programmatic: bool = False,
+) -> None:
+    """Submit a launch to a stream, given by its handle, of a device. `arrays` are the addresses of the tensors by name;
+    the memory must live until the launch has ended. A `cooperative` launch runs all CTAs at the same time; a
+    `programmatic` one may overlap with the preceding one of its stream."""
+    data = encode_plan(plan, arrays)
+    with in_context(device) as context:
+        loaded = find_loaded(plan, context, device)
+        _note_capture(loaded, stream)
+        config = _configure(plan, stream, cooperative, programmatic)
+        buffer = ctypes.create_string_buffer(data, len(data))
+        layout, _ = lay_out(plan.find_entry().params)
+        start = ctypes.addressof(buffer)
+        pointers = (ctypes.c_void_p * len(layout))(*(start + offset for _, offset, _ in layout))
+        call("cuLaunchKernelEx", config, loaded.function, ctypes.addressof(pointers) if layout else 0, 0)
+
+
+def _note_capture(loaded: Loaded, stream: int) -> None:
+    """Keep a kernel loaded that a graph is going to contain."""
+    if not loaded.is_captured:
+        code, status = load_api().cuStreamIsCapturing(stream)
+        loaded.is_captured = bool(code or status)
+
+
+def _configure(plan: Plan, stream: int, cooperative: bool, programmatic: bool) -> Any:
+    api = load_api()
+    config: Any = api.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = (*plan.grid, 1, 1)[:3]
+    config.blockDimX, config.blockDimY, config.blockDimZ = plan.definition.block
+    config.sharedMemBytes = plan.kernel_trace.dynamic_shared
+    config.hStream = stream
+    attributes: list[Any] = []
+    names = api.CUlaunchAttributeID
+    if plan.definition.cluster != (1, 1, 1):
+        dims = _add_attribute(attributes, names.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim
+        dims.x, dims.y, dims.z = plan.definition.cluster
+    if cooperative:
+        _add_attribute(attributes, names.CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1
+    if programmatic:
+        value = _add_attribute(attributes, names.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+        value.programmaticStreamSerializationAllowed = 1
+    config.attrs, config.numAttrs = attributes, len(attributes)
+    return config
+
+
+def _add_attribute(attributes: list[Any], name: Any) -> Any:
+    """Add an attribute of the launch, and return its value."""
+    attribute: Any = load_api().CUlaunchAttribute()
+    attribute.id = name
+    attributes.append(attribute)
+    return attribute.value

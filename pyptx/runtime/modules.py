@@ -1,0 +1,145 @@
+"""Loaded modules: the machine code of a trace in a context, loaded once, and unloaded when the trace is gone."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pyptx.diagnostics import Diagnostic, Origin, PtxError
+from pyptx.driver import AFTER_RESTART, is_active
+from pyptx.dsl.lines import map_origins
+from pyptx.emitter import emit
+from pyptx.isa.targets import FIRST_PTX, Target, find_target
+from pyptx.runtime.bindings import CallError, call, get_capability, load_api
+from pyptx.runtime.planning import Plan
+from pyptx.runtime.rules import DRIVER
+from pyptx.toolchain import assemble
+from pyptx.toolchain.messages import parse_log
+from pyptx.toolchain.tools import ToolMissing
+
+_LOG_SIZE = 16384
+_PORTABLE_SHARED = 48 * 1024
+_PORTABLE_CLUSTER = 8
+
+
+@dataclass(eq=False, slots=True)
+class Loaded:
+    """A kernel in a context."""
+
+    module: int
+    function: int
+    is_captured: bool = False
+    """Whether a graph may contain it: then it stays loaded."""
+
+
+_LOCK = threading.RLock()
+_LOADED: dict[int, dict[int, Loaded]] = {}
+"""By the identity of the trace, and by context."""
+_RETIRED: list[tuple[int, Loaded]] = []
+"""What belongs to traces that are gone, with its context. A finalizer may run anywhere, even inside of a call of the
+driver, so the next load unloads these."""
+
+
+def find_loaded(plan: Plan, context: int, device: int) -> Loaded:
+    """Return a plan's kernel in the current context; load it if needed."""
+    key = id(plan.kernel_trace)
+    loaded = _LOADED.get(key, {}).get(context)
+    if loaded is None:
+        with _LOCK:
+            loaded = _LOADED.get(key, {}).get(context)
+            if loaded is None:
+                unload_retired()
+                loaded = _load(plan, device)
+                if key not in _LOADED:
+                    _LOADED[key] = {}
+                    weakref.finalize(plan.kernel_trace, _retire, key).atexit = False
+                _LOADED[key][context] = loaded
+    return loaded
+
+
+def _retire(key: int) -> None:
+    _RETIRED.extend(_LOADED.pop(key, {}).items())
+
+
+def unload_retired() -> None:
+    """Unload the modules of traces that are gone, once their launches have ended."""
+    with _LOCK:
+        retired, _RETIRED[:] = [*_RETIRED], []
+        for context, loaded in retired:
+            if loaded.is_captured:
+                continue
+            call("cuCtxPushCurrent", context)
+            try:
+                call("cuCtxSynchronize")
+                call("cuModuleUnload", loaded.module)
+            finally:
+                call("cuCtxPopCurrent")
+
+
+def forget() -> None:
+    """Forget the modules of a driver that has been replaced."""
+    with _LOCK:
+        _LOADED.clear()
+        _RETIRED.clear()
+
+
+AFTER_RESTART.append(forget)
+
+
+def count_loaded() -> int:
+    """Return how many modules are loaded, those to be unloaded included."""
+    return sum(map(len, _LOADED.values())) + len(_RETIRED)
+
+
+def _load(plan: Plan, device: int) -> Loaded:
+    target = choose_target(plan, device)
+    text = emit(plan.module)
+    origins = map_origins(plan.module)
+    image = text.encode()
+    if not is_active():
+        # Without the tools, the driver compiles the PTX.
+        with suppress(ToolMissing):
+            image = assemble(text, target, origin_of=origins.get).data
+    module = _load_image(image + b"\0", text, origins)
+    function = int(call("cuModuleGetFunction", module, plan.definition.name.encode()))
+    loaded = Loaded(module, function)
+    _allow(plan, function)
+    return loaded
+
+
+def choose_target(plan: Plan, device: int) -> str:
+    """Return the target to assemble for. PtxError if the device cannot run the kernel's."""
+    name, (major, minor) = plan.module.target.targets[0], get_capability(device)
+    capability = 10 * major + minor
+    own = Target(capability, "a" if f"sm_{capability}a" in FIRST_PTX else "")
+    target = find_target(name)
+    if not own.provides(target):
+        message = f"`{plan.definition.name}` is for {name}, but device {device} is of sm_{capability}"
+        raise PtxError([DRIVER.report(None, message, help=f'k.for_arch("{own}"), if its instructions exist there')])
+    return name if target.suffix or f"sm_{capability}" not in FIRST_PTX else f"sm_{capability}"
+
+
+def _load_image(image: bytes, text: str, origins: Mapping[int, Origin | None]) -> int:
+    options = load_api().CUjit_option
+    log = bytes(_LOG_SIZE)  # the driver writes into it, as cuda-bindings has it
+    names = [options.CU_JIT_ERROR_LOG_BUFFER, options.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+    try:
+        return int(call("cuModuleLoadDataEx", image, len(names), names, [log, _LOG_SIZE]))
+    except CallError as why:
+        messages = log.rstrip(b"\0").decode("utf-8", "replace")
+        findings: tuple[Diagnostic, ...] = parse_log(messages, text, origins.get)
+        raise PtxError([DRIVER.report(None, str(why), notes=messages.splitlines()), *findings], text) from None
+
+
+def _allow(plan: Plan, function: int) -> None:
+    """Raise the limits of a function to what its launches need."""
+    attribute = load_api().CUfunction_attribute
+    if plan.kernel_trace.dynamic_shared > _PORTABLE_SHARED:
+        name = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        call("cuFuncSetAttribute", function, name, plan.kernel_trace.dynamic_shared)
+    x, y, z = plan.definition.cluster
+    if x * y * z > _PORTABLE_CLUSTER:
+        call("cuFuncSetAttribute", function, attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)

@@ -1,0 +1,28 @@
+"""The simulated driver in the process of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+import pyptx.driver
+
+Activate = Callable[..., None]
+
+
+@pytest.fixture
+def activate() -> Generator[Activate]:
+    """Return the function that makes the simulated driver that of this process, until the test ends."""
+    yield pyptx.driver.activate
+    pyptx.driver.deactivate()
+
+
+@pytest.fixture
+def device(activate: Activate) -> Any:
+    """Make the simulated driver that of this process, and return memory on its device."""
+    from tests.runtime.device_memory import DeviceMemory
+
+    activate()
+    return DeviceMemory()

@@ -1,0 +1,121 @@
+"""Plans run on device memory, in the simulated driver."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import Kernel, Tile, kernel, ptx, reg, smem
+from pyptx.decorator import RESERVED
+from pyptx.diagnostics import PtxError
+from pyptx.runtime import modules
+from pyptx.runtime.arrays import Described
+from pyptx.runtime.bindings import call, in_context
+from pyptx.runtime.launching import launch
+from pyptx.runtime.planning import Plan, make_plan
+from pyptx.types import f32, u32
+from tests.messages import raises
+from tests.runtime.conftest import Activate
+from tests.runtime.device_memory import DeviceMemory
+from tests.runtime.test_calls import A, B, add_scaled, tensor_copy
+
+
+def plan_call(k: Kernel, *shapes: tuple[int, ...], dtype: str = "float32", **keywords: Any) -> Plan:
+    """Return the plan of a call with inputs of these shapes."""
+    inputs = [Described(shape, dtype) for shape in shapes]
+    return make_plan(k, inputs, [], grid=None, positional=None, keywords=keywords, options=RESERVED)
+
+
+def test_a_plan_runs_on_device_memory(device: DeviceMemory) -> None:
+    memory = {"a": device.put(A), "b": device.put(B), "c": device.put(np.zeros_like(A))}
+    launch(plan_call(add_scaled, A.shape, B.shape, scale=2.0), memory)
+    np.testing.assert_array_equal(device.get(memory["c"], A.shape, A.dtype), A + np.float32(2) * B)
+
+
+def test_a_tensor_map_is_passed_by_value(device: DeviceMemory) -> None:
+    values = np.arange(16 * 32, dtype=np.float32).reshape(16, 32)
+    memory = {"a": device.put(values), "b": device.put(np.zeros_like(values))}
+    launch(plan_call(tensor_copy, values.shape), memory)
+    np.testing.assert_array_equal(device.get(memory["b"], values.shape, values.dtype), values)
+
+
+@kernel(out_specs=[Tile(2, u32)], grid=(2,), block=(32, 1, 1), cluster=(2, 1, 1))
+def write_ranks(out: Any) -> None:
+    """out[i] = the rank in its cluster of the first thread of CTA i, and dynamic shared memory of 64 KiB"""
+    (pointer,) = ptx.global_ptrs(out)
+    scratch = smem.alloc(u32, (16384,))
+    rank = ptx.special.cluster_ctarank()
+    with ptx.if_(ptx.special.tid.x() == 0):
+        scratch[16383] = rank
+        ptx.st(u32, ptx.addr(pointer, ptx.special.ctaid.x() * 4), smem.load(u32, ptx.addr(scratch[16383])))
+    ptx.ret()
+
+
+def test_clusters_and_much_shared_memory_are_asked_for(device: DeviceMemory) -> None:
+    out = device.put(np.full(2, 9, np.uint32))
+    launch(plan_call(write_ranks), {"out": out})
+    assert device.get(out, (2,), np.uint32).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("options", [{"cooperative": True}, {"programmatic": True}])
+def test_cooperative_and_programmatic_launches_run(device: DeviceMemory, options: dict[str, bool]) -> None:
+    memory = {"a": device.put(A), "b": device.put(B), "c": device.put(np.zeros_like(A))}
+    launch(plan_call(add_scaled, A.shape, B.shape, scale=2.0), memory, **options)
+    np.testing.assert_array_equal(device.get(memory["c"], A.shape, A.dtype), A + np.float32(2) * B)
+
+
+def test_a_launch_waits_in_its_stream(activate: Activate) -> None:
+    activate(order="deferred")
+    device = DeviceMemory()
+    memory = {"a": device.put(A), "b": device.put(B), "c": device.put(np.zeros_like(A))}
+    with in_context(0):
+        stream = int(call("cuStreamCreate", 1))
+    launch(plan_call(add_scaled, A.shape, B.shape, scale=2.0), memory, stream=stream)
+    before = np.empty_like(A)
+    with in_context(0):
+        call("cuMemcpyDtoH", before.ctypes.data, memory["c"], before.nbytes)
+        assert not before.any()
+        call("cuStreamSynchronize", stream)
+    np.testing.assert_array_equal(device.get(memory["c"], A.shape, A.dtype), A + np.float32(2) * B)
+
+
+def test_the_second_device_runs_a_kernel(activate: Activate) -> None:
+    activate(count=2)
+    first, second = DeviceMemory(0), DeviceMemory(1)
+    for device in (first, second):
+        memory = {"a": device.put(A), "b": device.put(B), "c": device.put(np.zeros_like(A))}
+        launch(plan_call(add_scaled, A.shape, B.shape, scale=2.0), memory, device=device.device)
+        np.testing.assert_array_equal(device.get(memory["c"], A.shape, A.dtype), A + np.float32(2) * B)
+
+
+def test_a_device_that_cannot_run_the_target_is_named(activate: Activate) -> None:
+    activate("a100")
+    memory = {name: DeviceMemory().put(A) for name in "abc"}
+    with raises(PtxError, match="`add_scaled` is for sm_90a, but device 0 is of sm_80"):
+        launch(plan_call(add_scaled, A.shape, B.shape, scale=2.0), memory)
+
+
+def test_the_module_of_a_kernel_that_is_gone_is_unloaded(device: DeviceMemory) -> None:
+    def run(scale: float) -> None:
+        @kernel(out_specs=[Tile(1, f32)], grid=(1,))
+        def store(out: Any) -> None:
+            (pointer,) = ptx.global_ptrs(out)
+            ptx.st(f32, ptx.addr(pointer), reg.scalar(f32, scale))
+            ptx.ret()
+
+        out = device.put(np.zeros(1, np.float32))
+        launch(plan_call(store), {"out": out})
+        assert device.get(out, (1,), np.float32) == scale
+
+    run(1.0)
+    gc.collect()
+    modules.unload_retired()
+    before = modules.count_loaded()
+    run(2.0)
+    assert modules.count_loaded() == before + 1
+    gc.collect()
+    modules.unload_retired()
+    assert modules.count_loaded() == before

@@ -77,7 +77,7 @@ def test_every_lazy_name_resolves() -> None:
 
 
 LAYERS = [
-    "cli", "torch_support", "decorator", "runtime", "codegen", "ptx", "reg", "smem", "dsl", "driver", "sim",
+    "cli", "testing", "torch_support", "decorator", "runtime", "codegen", "ptx", "reg", "smem", "dsl", "driver", "sim",
     "toolchain", "highlighting", "check", "parser", "emitter", "ir", "isa", *BOTTOM,
 ]  # fmt: skip
 SIMULATOR = [

@@ -1,0 +1,176 @@
+"""Compares a kernel with a reference over shapes, schedules and seeds, and shrinks what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyptx.decorator import Kernel
+from pyptx.diagnostics import format_count
+from pyptx.sim.scheduling.orders import SCHEDULES, SEEDED
+from pyptx.testing.trials import Failure, Inputs, Reference, Subject, Trial, run_trial, save_timeline
+
+SEEDS = 5
+Shapes = Sequence[Mapping[str, int]] | Mapping[str, Sequence[int]]
+_TIMELINES: ContextVar[Path | None] = ContextVar("timelines", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a comparison covered."""
+
+    kernel: str
+    shapes: int
+    orders: int
+    runs: int
+
+    def __str__(self) -> str:
+        shapes, orders = format_count("shape", self.shapes), format_count("order", self.orders)
+        return f"{self.kernel}: equal to the reference at {shapes} in {orders}, {format_count('run', self.runs)}"
+
+
+class MismatchError(AssertionError):
+    """A kernel that differs from its reference, or whose run had an error; `trial` reproduces it."""
+
+    def __init__(self, text: str, trial: Trial, failure: Failure) -> None:
+        super().__init__(text)
+        self.trial, self.failure = trial, failure
+
+
+def assert_matches(
+    kernel: Kernel,
+    reference: Reference,
+    *,
+    shapes: Shapes = ({},),
+    schedules: Sequence[str] = SCHEDULES,
+    seeds: int | Sequence[int] = SEEDS,
+    inputs: Inputs | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    check: str = "all",
+    multiple_of: Mapping[str, int] | None = None,
+    data_seed: int = 0,
+    executor: Executor | None = None,
+    **keywords: Any,
+) -> Match:
+    """Run a kernel on the simulator at every shape in every order, and compare its outputs with `reference(*inputs)`.
+    Raise an AssertionError with the smallest failing shape and the simplest failing order.
+
+    `shapes` are mappings of the shape variables, or one mapping of each variable to its values. `multiple_of` lets a
+    failure shrink below these shapes: each named variable may take any multiple of its number.
+
+    `inputs(generator, shape)` makes the inputs. By default they are normally distributed numbers, and integers from
+    -100 to 100. Floating-point results may differ by `rtol` times the expected value plus `atol`, by default two units
+    in the last place and 0. All other types are compared exactly. `keywords` are template and raw parameters.
+
+    `executor` runs the comparisons in other processes or on other machines. The kernel, the reference and `inputs` must
+    then be importable, not local. Without one, they run here, one after another, until the first fails."""
+    subject = Subject(kernel, reference, inputs, keywords, check, rtol, atol)
+    cases = sorted(_list_shapes(shapes), key=lambda shape: int(np.prod([*shape.values()], dtype=object)))
+    numbers = range(seeds) if isinstance(seeds, int) else seeds
+    orders = [(s, n) for s in schedules for n in (numbers if s in SEEDED else numbers[:1])]
+    if not cases or not orders:
+        raise ValueError("nothing to compare: pass at least one shape, one schedule and one seed")
+    trials = [Trial(tuple(shape.items()), *order, data_seed) for shape, order in product(cases, orders)]
+    found = _find_failure(subject, trials, executor)
+    if found is None:
+        return Match(kernel.name, len(cases), len(orders), len(trials))
+    trial, failure = _shrink(subject, *found, orders, multiple_of or {})
+    raise MismatchError(_explain(subject, trial, failure), trial, failure)
+
+
+def _list_shapes(shapes: Shapes) -> list[dict[str, int]]:
+    if not isinstance(shapes, Mapping):
+        return [dict(shape) for shape in shapes]
+    return [dict(zip(shapes, extents, strict=True)) for extents in product(*shapes.values())]
+
+
+def _find_failure(subject: Subject, trials: Sequence[Trial], executor: Executor | None) -> tuple[Trial, Failure] | None:
+    """Return the first trial that fails, in the order of the trials wherever they run."""
+    for trial, failure in zip(trials, _run_all(subject, trials, executor), strict=False):
+        if failure is not None:
+            return trial, failure
+    return None
+
+
+def _run_all(subject: Subject, trials: Sequence[Trial], executor: Executor | None) -> Iterable[Failure | None]:
+    if executor is None:
+        yield from (run_trial(subject, trial) for trial in trials)
+        return
+    futures = [executor.submit(run_trial, subject, trial) for trial in trials]
+    try:
+        yield from (future.result() for future in futures)
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _shrink(
+    subject: Subject, trial: Trial, failure: Failure, orders: Sequence[tuple[str, int]], steps: Mapping[str, int]
+) -> tuple[Trial, Failure]:
+    """Return the smallest failing shape that the steps allow, and the first order that fails there."""
+    found = trial, failure
+
+    def fails(candidate: Trial) -> bool:
+        nonlocal found
+        result = run_trial(subject, candidate)
+        if result is None or not failure.resembles(result):
+            return False
+        found = candidate, result
+        return True
+
+    for name, step in steps.items():
+        passing, failing = 0, dict(found[0].shape)[name] // step
+        size = 1
+        while size < failing:
+            if fails(found[0].with_dim(name, size * step)):
+                failing = size
+            else:
+                passing, size = size, 2 * size
+        while failing - passing > 1:
+            middle = (passing + failing) // 2
+            if fails(found[0].with_dim(name, middle * step)):
+                failing = middle
+            else:
+                passing = middle
+    for schedule, seed in orders:
+        candidate = replace(found[0], schedule=schedule, seed=seed)
+        if candidate == found[0] or fails(candidate):
+            break
+    return found
+
+
+def _explain(subject: Subject, trial: Trial, failure: Failure) -> str:
+    name = subject.kernel.name
+    shapes = "{" + ", ".join(f"{dim!r}: {extent}" for dim, extent in trial.shape) + "}"
+    data = f", data_seed={trial.data_seed}" if trial.data_seed else ""
+    lines = [
+        f"{name} at {trial}:",
+        failure.text,
+        f"to repeat: assert_matches({name}, …, shapes=[{shapes}], schedules=[{trial.schedule!r}], "
+        f"seeds=[{trial.seed}]{data})",
+    ]
+    folder = _TIMELINES.get()
+    if folder is not None:
+        parts = [name, *(f"{dim}{extent}" for dim, extent in trial.shape), trial.schedule, str(trial.seed)]
+        file = folder / f"{'-'.join(parts)}.html"
+        lines += [f"timeline: {file}"] if save_timeline(subject, trial, file) else []
+    return "\n".join(lines)
+
+
+@contextmanager
+def keep_timelines(folder: Path) -> Generator[None]:
+    """Write the timeline of what fails into a folder."""
+    token = _TIMELINES.set(folder)
+    try:
+        yield
+    finally:
+        _TIMELINES.reset(token)

@@ -1,0 +1,171 @@
+"""One run of a kernel at one shape in one order, compared with a reference: a function of values that can be sent to
+other processes, as its outcome can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx.decorator import Kernel
+from pyptx.diagnostics import PtxError, format_count
+from pyptx.numbers import FORMATS, Kind
+from pyptx.runtime.arrays import get_numpy_dtype
+from pyptx.sim import Result, Stopped
+from pyptx.specs import Tile, list_array_dtype_names
+
+Array = NDArray[Any]
+Inputs = Callable[[np.random.Generator, Mapping[str, int]], Sequence[Array]]
+"""Makes the inputs of a shape from a random generator."""
+Reference = Callable[..., Any]
+_LARGEST_INTEGER = 100
+_MOST_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is tested: a kernel with its template and raw parameters, its reference, and how results are compared.
+    None as a tolerance: two units in the last place of the output's type, and 0."""
+
+    kernel: Kernel
+    reference: Reference
+    inputs: Inputs | None
+    keywords: Mapping[str, Any]
+    check: str
+    rtol: float | None
+    atol: float | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A shape and an order, and the seed for the inputs."""
+
+    shape: tuple[tuple[str, int], ...]
+    schedule: str
+    seed: int
+    data_seed: int
+
+    @property
+    def size(self) -> int:
+        """The product of the dimensions, by which shapes are ordered."""
+        return int(np.prod([extent for _, extent in self.shape], dtype=object))
+
+    def with_dim(self, name: str, extent: int) -> Trial:
+        """Return the trial with another extent of one dimension."""
+        return replace(self, shape=tuple((n, extent if n == name else e) for n, e in self.shape))
+
+    def __str__(self) -> str:
+        shape = ", ".join(f"{name}={extent}" for name, extent in self.shape) or "the fixed shape"
+        return f"{shape}, schedule={self.schedule!r}, seed={self.seed}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a trial failed: the codes of the errors, or none for wrong values, and the text to show."""
+
+    codes: tuple[str, ...]
+    text: str
+
+    def resembles(self, other: Failure | None) -> bool:
+        """Tell whether another failure is of the same kind: one error in common, or wrong values in both."""
+        if other is None:
+            return False
+        return bool({*self.codes} & {*other.codes}) or self.codes == other.codes
+
+
+def run_trial(subject: Subject, trial: Trial) -> Failure | None:
+    """Run a kernel and compare it with the reference; None if they agree. Exceptions other than PtxError are not of the
+    kernel."""
+    inputs = _make_inputs(subject, trial)
+    expected = subject.reference(*(array.copy() for array in inputs))
+    try:
+        result = _simulate(subject, trial, inputs)
+    except PtxError as why:
+        return Failure(tuple(sorted({item.code for item in why.diagnostics})), str(why))
+    kernel = subject.kernel
+    names = [name for name, _ in kernel.definition.tensors[len(kernel.in_specs) :]]
+    references = cast("tuple[Any, ...]", expected) if isinstance(expected, tuple) else (expected,)
+    if len(references) != len(names):
+        found = format_count("array", len(references))
+        raise TypeError(f"the reference of `{kernel.name}` returned {found} for {format_count('output', len(names))}")
+    wrong = [
+        text
+        for name, array in zip(names, references, strict=True)
+        if (text := compare(name, result.outputs[name], np.asarray(array), subject.rtol, subject.atol))
+    ]
+    return Failure((), "\n".join(wrong)) if wrong else None
+
+
+def save_timeline(subject: Subject, trial: Trial, path: Path) -> bool:
+    """Run a trial again and write its timeline with the findings. Return False if there is none."""
+    try:
+        timeline = _simulate(subject, trial, _make_inputs(subject, trial), timeline=True, on_hazard="report").timeline
+    except PtxError as why:
+        timeline = why.timeline if isinstance(why, Stopped) else None
+    if timeline is None:
+        return False
+    timeline.save(path)
+    return True
+
+
+def _make_inputs(subject: Subject, trial: Trial) -> list[Array]:
+    shape = dict(trial.shape)
+    generator = np.random.default_rng([trial.data_seed, *shape.values()])
+    if subject.inputs is not None:
+        return list(subject.inputs(generator, shape))
+    return draw_inputs(subject.kernel.in_specs, generator, shape)
+
+
+def _simulate(subject: Subject, trial: Trial, inputs: Sequence[Array], **options: Any) -> Result:
+    bound = {name for tile in subject.kernel.in_specs for name in tile.symbolic_dims}
+    sizes = {name: extent for name, extent in trial.shape if name not in bound}
+    order: dict[str, Any] = {"schedule": trial.schedule, "seed": trial.seed, "check": subject.check}
+    return subject.kernel.simulate(*inputs, **order, **options, **sizes, **subject.keywords)
+
+
+def draw_inputs(tiles: Sequence[Tile], generator: np.random.Generator, shape: Mapping[str, int]) -> list[Array]:
+    """Return inputs for tiles: normally distributed floating-point numbers, integers from -100 to 100 that the type
+    has."""
+    arrays: list[Array] = []
+    for tile in tiles:
+        dtype, extents = get_numpy_dtype(list_array_dtype_names(tile.dtype)[0]), tile.resolve_shape(dict(shape))
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            low, high = max(limits.min, -_LARGEST_INTEGER), min(limits.max, _LARGEST_INTEGER)
+            arrays.append(generator.integers(low, high, extents, dtype=np.int64, endpoint=True).astype(dtype))
+        else:
+            arrays.append(generator.standard_normal(extents).astype(dtype))
+    return arrays
+
+
+def compare(name: str, found: Array, expected: Array, rtol: float | None, atol: float | None) -> str:
+    """Return what differs between an output and its reference, or nothing."""
+    if found.shape != expected.shape:
+        raise TypeError(f"`{name}`: the reference has shape {expected.shape}, expected {found.shape}")
+    if found.dtype.kind in "iub":
+        differs, bound = found != expected, "exactly"
+    else:
+        relative = 2 * _find_last_place(found.dtype) if rtol is None else rtol
+        absolute = 0.0 if atol is None else atol
+        found, expected = found.astype(np.float64), expected.astype(np.float64)
+        agrees = np.isclose(found, expected, rtol=relative, atol=absolute, equal_nan=True)
+        differs, bound = ~agrees, f"within rtol={relative:g}, atol={absolute:g}"
+    count = int(np.count_nonzero(differs))
+    if not count:
+        return ""
+    places = np.argwhere(differs)[:_MOST_SHOWN]
+    shown = "; ".join(
+        f"[{', '.join(map(str, place))}] is {found[tuple(place)]}, expected {expected[tuple(place)]}"
+        for place in places.tolist()
+    )
+    return f"`{name}`: {count} of {found.size} elements differ from the reference, compared {bound}: {shown}"
+
+
+def _find_last_place(dtype: np.dtype[Any]) -> float:
+    """Return the value of the last place of numbers next to 1."""
+    formats = (form for form in FORMATS.values() if form.kind is Kind.FLOAT and dtype.name in form.arrays)
+    return float(2.0 ** -next(formats).mantissa)

@@ -30,9 +30,10 @@ lint: $(VENV)/.test  ## everything in `make test` except the tests
 audit: $(VENV)/.test  ## run in full the audits that `make test` samples; writes docs/audits
 	$(BIN)/python -m tools.audit
 
-gpu:  ## compare the simulator with this machine's GPU, bit for bit, with PYTHON's own packages
+gpu:  ## what only a GPU can show, with PYTHON's own packages: conformance of the simulator, launches, example kernels
 	@$(PYTHON) -m tools.conformance.needs
 	$(PYTHON) -m tools.conformance --gpu
+	$(PYTHON) -m tools.gpu
 
 bench: $(VENV)/.test $(VENV)/.bench  ## compare ratios of speeds with benchmarks/baseline.json; UPDATE=1 rewrites it
 	$(BIN)/python -m benchmarks $(if $(UPDATE),--update)

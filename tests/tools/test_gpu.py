@@ -1,0 +1,61 @@
+"""What `make gpu` runs on a GPU runs on the simulated driver, and says what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+import pytest
+
+import pyptx.driver
+from examples.kernels import vector_add
+from examples.parts.runs import RUNS
+from tools.gpu import kernels
+from tools.gpu.__main__ import main
+from tools.gpu.checks import CHECKS, check
+
+DEVICES = ("a100", "h100", "b200")
+
+
+@pytest.fixture(autouse=True)
+def leave_the_driver() -> Generator[None]:
+    """Make kernels run in CPU memory again after each test."""
+    yield
+    pyptx.driver.deactivate()
+
+
+def test_example_kernels_run_on_the_simulated_driver(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    device = DEVICES[seed % len(DEVICES)]
+    assert main(["--simulated", device, "--sample", "3", "--seed", str(seed)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "example-kernels: ok, " in lines[1]
+    assert "3 runs" in lines[1]
+    needy = [check for check in CHECKS if check.needs]
+    assert sum(": not run, needs " in line for line in lines) == len(needy)
+
+
+def test_a_wrong_result_fails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "RUNS", [run for run in RUNS if run.name == "vector_add"][:1])
+    monkeypatch.setattr(vector_add, "reference", np.subtract)
+    assert main(["--simulated", "h100", "example-kernels"]) == 1
+    assert "example-kernels: FAILED" in capsys.readouterr().out
+
+
+def test_checks_are_listed_with_their_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith("except after approximations (needs a GPU)")
+    with pytest.raises(SystemExit):
+        main(["absent"])
+    assert "no check absent; there are example-kernels, " in capsys.readouterr().err
+    with pytest.raises(ValueError, match="no such need: a TPU"):
+        check("nothing", "a TPU")
+
+
+def test_outputs_that_a_kernel_leaves_unwritten_are_no_match() -> None:
+    pyptx.driver.activate("h100")
+    kernel = vector_add.make()
+    values = np.ones(1024, np.float32)
+    (found,) = kernels.run_on_device(kernel, [values, values], grid=vector_add.grid(1024), n=1024)
+    assert found.tolist() == [2.0] * 1024
+    (found,) = kernels.run_on_device(kernel, [np.ones(2048, np.float32)] * 2, grid=vector_add.grid(1024), n=2048)
+    assert np.isnan(found[1024:]).all()

@@ -1,0 +1,80 @@
+"""The list of checks: functions of the machine that raise AssertionError or PtxError if something is wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Function = Callable[["Machine"], str]
+"""Returns what was compared, in a few words."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where the checks run: the target of the GPU, and whether the driver simulates it; and which runs of the kernels,
+    None for all."""
+
+    target: str
+    is_simulated: bool
+    sample: int | None = None
+    seed: int = 0
+
+    def choose(self, runs: Sequence[T]) -> list[T]:
+        """Return the runs to compare."""
+        count = len(runs) if self.sample is None else min(self.sample, len(runs))
+        return random.Random(self.seed).sample(runs, count)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check, what it compares, and what it needs besides a driver, by the names of `NEEDS`."""
+
+    name: str
+    about: str
+    needs: tuple[str, ...]
+    run: Function
+
+    def find_missing(self, machine: Machine) -> list[str]:
+        """Return what this machine lacks."""
+        return [need for need in self.needs if not NEEDS[need](machine)]
+
+
+def _has_torch(machine: Machine) -> bool:
+    if machine.is_simulated or find_spec("torch") is None:
+        return False
+    torch: Any = import_module("torch")
+    return bool(torch.cuda.is_available())
+
+
+def _has_jax(machine: Machine) -> bool:
+    if machine.is_simulated or find_spec("jax") is None:
+        return False
+    jax: Any = import_module("jax")
+    return bool(jax.default_backend() == "gpu")
+
+
+NEEDS: dict[str, Callable[[Machine], bool]] = {
+    "a GPU": lambda machine: not machine.is_simulated,
+    "PyTorch with CUDA": _has_torch,
+    "JAX with CUDA": _has_jax,
+    "CuPy": lambda machine: not machine.is_simulated and find_spec("cupy") is not None,
+}
+CHECKS: list[Check] = []
+
+
+def check(about: str, *needs: str) -> Callable[[Function], Function]:
+    """Add a function to the list; its name is the name of the check."""
+    unknown = [need for need in needs if need not in NEEDS]
+    if unknown:
+        raise ValueError(f"no such need: {', '.join(unknown)}")
+
+    def add(function: Function) -> Function:
+        CHECKS.append(Check(function.__name__.replace("_", "-"), about, needs, function))
+        return function
+
+    return add

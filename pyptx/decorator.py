@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from pyptx.check import check as check_module
 from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, format_count, hide_frames
@@ -35,6 +35,7 @@ from pyptx.specs import Tile
 from pyptx.toolchain import assemble, resources, sass
 
 if TYPE_CHECKING:
+    from pyptx.runtime.calls import Bound
     from pyptx.sim import Launch, Result
     from pyptx.sim.observers.checks.choice import Check
     from pyptx.toolchain import Cubin, Resources
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]
 
 _RUN_OPTIONS = tuple("check on_hazard precision timeline statistics max_steps poison watch".split())
-RESERVED = frozenset((*"lineinfo annotate out grid args schedule seed".split(), *_RUN_OPTIONS))
+_LAUNCH_OPTIONS = tuple("stream cooperative programmatic".split())
+RESERVED = frozenset((*"lineinfo annotate out grid args schedule seed".split(), *_RUN_OPTIONS, *_LAUNCH_OPTIONS))
 DEFAULT_ARCH = "sm_90a"
 _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _MOST_TRACES = 256
@@ -56,16 +58,6 @@ class _Specialisation:
     def __init__(self, dims: dict[str, int], snapshot: Snapshot, kernel_trace: Traced) -> None:
         self.dims, self.snapshot, self.kernel_trace = dims, snapshot, kernel_trace
         self.texts: dict[tuple[bool, bool], tuple[Module, str]] = {}
-
-
-class _Bound(NamedTuple):
-    """A launch bound to arrays, the arrays that it writes, the caller's own objects for them, and the library of the
-    results."""
-
-    launch: Launch
-    results: list[Any]
-    targets: list[Any]
-    library: str
 
 
 class Kernel:
@@ -165,23 +157,42 @@ class Kernel:
         undefined until the kernel writes them, or passed as `out=`. Keywords are template parameters, shape variables,
         raw scalar parameters, and the options of `sim.run`: `precision`, `timeline`, `statistics`, `max_steps`,
         `poison`, `watch`."""
+        from pyptx.runtime import calls
+
         options = {name: kwargs.pop(name) for name in _RUN_OPTIONS if name in kwargs}
         options |= {"schedule": schedule, "seed": seed, "check": check, "on_hazard": on_hazard}
-        return self._simulate(inputs, args, out, grid, options, kwargs)[0]
+        return calls.simulate(self._bind(inputs, args, out, grid, kwargs, depth=4), **options)[0]
 
     @hide_frames
     def __call__(
-        self, *inputs: Any, out: Any = None, grid: Any = None, args: Sequence[Any] | None = None, **kwargs: Any
+        self,
+        *inputs: Any,
+        out: Any = None,
+        grid: Any = None,
+        args: Sequence[Any] | None = None,
+        stream: Any = None,
+        cooperative: bool = False,
+        programmatic: bool = False,
+        **kwargs: Any,
     ) -> Any:
-        """Run the kernel on arrays of NumPy, PyTorch or JAX in the CPU's memory and return its outputs as arrays of the
-        same library: one, or a tuple of several. They are undefined until the kernel writes them, unless you pass
-        arrays with values as `out=`. `args` are the raw parameters in their order, scalars and arrays. Errors of the
-        run are raised, warnings are shown as `HazardWarning`."""
-        result, outputs = self._simulate(inputs, args, out, grid, {}, kwargs)
-        from pyptx.runtime.simulation import list_warnings
+        """Run the kernel and return its outputs as arrays of the caller's library: one, or a tuple of several. They are
+        undefined until the kernel writes them, unless you pass arrays with values as `out=`. `args` are the raw
+        parameters in their order, scalars and arrays.
 
-        for text in list_warnings(result):
-            warnings.warn(text, HazardWarning, stacklevel=3)
+        Arrays in the CPU's memory run on the simulator: errors of the run are raised, warnings are shown as
+        `HazardWarning`. Arrays on a CUDA device run there, in its library's current stream or `stream`, a handle or an
+        object with `__cuda_stream__`. A `cooperative` launch runs all CTAs at the same time, a `programmatic` one may
+        overlap with the preceding one of its stream."""
+        from pyptx.runtime import calls
+
+        binding = self._bind(inputs, args, out, grid, kwargs, depth=4)
+        device = calls.choose_device(binding, stream)
+        if device is None:
+            result, outputs = calls.simulate(binding, cooperative=cooperative)
+            for text in calls.list_warnings(result):
+                warnings.warn(text, HazardWarning, stacklevel=3)
+        else:
+            outputs = calls.run(binding, device, stream, cooperative=cooperative, programmatic=programmatic)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     @hide_frames
@@ -195,38 +206,24 @@ class Kernel:
         label: str = "",
         **kwargs: Any,
     ) -> Launch:
-        """Return a launch for `sim.stream`: this kernel on arrays, as in a call. A `programmatic` launch may overlap
-        with the preceding one. Pass arrays that another launch uses as `out=`."""
+        """Return a launch for `sim.stream`: this kernel on arrays in the CPU's memory, as in a call. A `programmatic`
+        launch may overlap with the preceding one. Pass arrays that another launch uses as `out=`."""
+        from pyptx.runtime import calls
+
         binding = self._bind(inputs, args, out, grid, kwargs, depth=4)
-        return replace(binding.launch, programmatic=programmatic, label=label)
-
-    def _simulate(
-        self,
-        args: Sequence[Any],
-        positional: Sequence[Any] | None,
-        out: Any,
-        grid: Any,
-        options: Mapping[str, Any],
-        kwargs: Mapping[str, Any],
-    ) -> tuple[Result, list[Any]]:
-        from pyptx.runtime import arrays, simulation
-
-        binding = self._bind(args, positional, out, grid, kwargs, depth=5)
-        result = simulation.simulate(binding.launch, outputs=binding.results, **options)
-        arrays.note_written(binding.targets)
-        return result, binding.targets or arrays.give_back(binding.library, binding.results)
+        return replace(calls.create_stream_launch(binding), programmatic=programmatic, label=label)
 
     def _bind(
         self,
-        args: Sequence[Any],
+        inputs: Sequence[Any],
         positional: Sequence[Any] | None,
         out: Any,
         grid: Any,
         kwargs: Mapping[str, Any],
         depth: int,
-    ) -> _Bound:
-        """Return a launch on arrays. `depth`: how many calls away the caller is to whom warnings are shown."""
-        from pyptx.runtime import arrays, planning, simulation
+    ) -> Bound:
+        """Bind a call to its arrays. `depth`: how many calls away the caller is to whom warnings are shown."""
+        from pyptx.runtime import calls
 
         if CURRENT.get() is not None:
             fail(rules.NESTING, (
@@ -236,19 +233,11 @@ class Kernel:
                  help="make it a plain function, or a device function with @ptx.func")  # fmt: skip
         if "out" in self.raw_parameters and not self.out_specs and out is not None:
             kwargs, out = {**kwargs, "out": out}, None
-        targets: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
-        views, into = arrays.adopt(args), arrays.adopt(targets, writable=True)
-        plan = planning.make_plan(
-            self, list(map(arrays.describe, views)), list(map(arrays.describe, into)), grid=grid,
-            positional=positional, keywords=kwargs, options=RESERVED,
+        binding = calls.bind(
+            self, inputs, out, grid=grid, positional=positional, keywords=kwargs, options=RESERVED
         )  # fmt: skip
-        results: list[Any] = into or list(map(arrays.allocate, plan.outputs))
-        library = arrays.find_library(args)
-        arrays.check_results(library, [] if targets else results)
-        _warn(plan.kernel_trace, depth + 1)
-        memory = dict(zip((name for name, _ in self.definition.tensors), (*views, *results), strict=True))
-        launch = simulation.create_launch(plan, cast("dict[str, Any]", memory), fresh=() if into else results)
-        return _Bound(launch, results, targets, library)
+        _warn(binding.plan.kernel_trace, depth + 1)
+        return binding
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} for {self.arch}>"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,9 +17,9 @@ from importlib.util import find_spec
 from math import prod
 from typing import Any, NamedTuple
 
-from pyptx.driver import host_memory
 from pyptx.driver.codes import DriverError
 from pyptx.driver.connection import start
+from pyptx.driver.host_tensors import register
 from pyptx.driver.launching import Request, launch
 from pyptx.driver.modules import Kernel, LoadedImage, load_text
 from pyptx.driver.process import Driver, Thread, find_caller
@@ -140,26 +139,6 @@ class _Tracer:
         if address and tensor.device.type == "cpu":
             register(self._driver, tensor.untyped_storage())
         return address
-
-
-def register(driver: Driver, storage: Any) -> None:
-    """Make the memory of a tensor known until it is freed."""
-    address, size = storage.data_ptr(), storage.nbytes()
-    region = driver.heap.space.find_region(address)
-    if region is not None and region.low == address and region.size == size:
-        return
-    for other in list(driver.heap.allocations.values()):
-        if other.address < address + size and address < other.address + other.size:
-            driver.heap.free(other.address, ("registered",))
-    allocation = driver.heap.register(address, host_memory.view(address, size), "registered", 0, find_caller())
-    weakref.finalize(storage, _forget, driver, allocation.number, address)
-
-
-def _forget(driver: Driver, number: int, address: int) -> None:
-    """Forget freed memory, unless another tensor has it now."""
-    allocation = driver.heap.allocations.get(address)
-    if allocation is not None and allocation.number == number:
-        driver.heap.free(address, ("registered",))
 
 
 @dataclass

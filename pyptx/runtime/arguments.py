@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from pyptx.diagnostics import PtxError, format_count
-from pyptx.runtime.arrays import Described, Unusable, adopt
+from pyptx.runtime.arrays import Array, Described, DeviceView, Unusable, adopt
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.specs import Tile, list_array_dtype_names, unify_envs
 
@@ -100,10 +100,20 @@ def collect_scalars(
         raise PtxError([ARRAYS.report(None, text, help=f"pass all raw parameters in order: args=[{', '.join(names)}]")])
     parameters: dict[str, Any] = {}
     for name, value in values.items():
-        parameters[name] = adopt([value])[0] if hasattr(value, "shape") and getattr(value, "shape", ()) else value
+        parameters[name] = adopt([value])[0] if _is_array(value) else value
         if isinstance(parameters[name], Unusable):
             raise PtxError([ARRAYS.report(None, f"`{name}`: {parameters[name].problem}")])
     return parameters
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether a raw parameter is passed by its address; an array without dimensions is a number."""
+    return bool(getattr(value, "shape", hasattr(value, "__dlpack_device__")))
+
+
+def list_arrays(scalars: Mapping[str, Any]) -> dict[str, Array | DeviceView]:
+    """Return the raw parameters that are passed by their addresses."""
+    return {name: value for name, value in scalars.items() if isinstance(value, np.ndarray | DeviceView)}
 
 
 def describe_outputs(outputs: Tensors, env: Mapping[str, int]) -> tuple[Described, ...]:

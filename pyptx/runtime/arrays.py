@@ -22,6 +22,23 @@ class Unusable(NamedTuple):
     problem: str
 
 
+class DeviceView(NamedTuple):
+    """An array in the memory of a device."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: str
+    """The name of NumPy's or ml_dtypes' dtype."""
+    is_contiguous: bool
+    device: int
+    owner: Any
+    """What keeps the memory alive."""
+    stream: int | None = None
+    """The stream whose work the memory waits for, if the array says so."""
+    exports_dlpack: bool = False
+    """Whether `__dlpack__` of the owner makes a stream wait for the array."""
+
+
 class Described(NamedTuple):
     """An array without its values, as the checks of a call see it."""
 
@@ -34,12 +51,18 @@ class Described(NamedTuple):
     """The alignment that its elements should have, in bytes; 0 if they have it."""
 
 
-def describe(array: Array | Unusable) -> Described | Unusable:
+def describe(array: View) -> Described | Unusable:
     """Return the description of a view that `adopt` made."""
     if isinstance(array, Unusable):
         return array
+    if isinstance(array, DeviceView):
+        size = get_numpy_dtype(array.dtype).itemsize
+        return Described(array.shape, array.dtype, array.is_contiguous, size if array.address % size else 0)
     misaligned = 0 if array.flags.aligned else array.itemsize
     return Described(array.shape, array.dtype.name, array.flags.c_contiguous, misaligned)
+
+
+View = Array | DeviceView | Unusable
 
 
 def allocate(description: Described) -> Array:
@@ -58,25 +81,33 @@ def get_numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def find_library(values: Iterable[object]) -> str:
-    """Return the library for the results: that of the first argument that is not a NumPy array."""
+    """Return the library for the results: that of the first argument that is not a NumPy array; `device` for arrays in
+    device memory whose library is none of those that this package knows."""
     return next((name for value in values if (name := _find_library(value)) != "numpy"), "numpy")
 
 
 def _find_library(value: object) -> str:
     roots = {kind.__module__.partition(".")[0] for kind in type(value).__mro__}
-    return "torch" if "torch" in roots else "jax" if roots & {"jax", "jaxlib"} else "numpy"
+    if roots & {"torch", "jax", "jaxlib", "cupy"}:
+        return "torch" if "torch" in roots else "cupy" if "cupy" in roots else "jax"
+    return "numpy" if isinstance(value, np.ndarray | np.generic) or not _is_on_device(value) else "device"
 
 
-def adopt(values: Sequence[Any], *, writable: bool = False) -> list[Array | Unusable]:
-    """Return views of arrays without copying; the same array twice is one view. `written` are outputs."""
-    views: dict[int, Array | Unusable] = {}
+def _is_on_device(value: object) -> bool:
+    device: Any = getattr(value, "__dlpack_device__", None)
+    return hasattr(value, "__cuda_array_interface__") or (device is not None and int(device()[0]) in _CUDA_OF_DLPACK)
+
+
+def adopt(values: Sequence[Any], *, writable: bool = False) -> list[View]:
+    """Return views of arrays without copying; the same array twice is one view. `writable` ones are outputs."""
+    views: dict[int, View] = {}
     for value in values:
         if id(value) not in views:
             views[id(value)] = _view(value, writable)
     return [views[id(value)] for value in values]
 
 
-def _view(value: Any, writable: bool) -> Array | Unusable:
+def _view(value: Any, writable: bool) -> View:
     library = _find_library(value)
     if library == "torch":
         from pyptx.runtime import torch_
@@ -87,6 +118,12 @@ def _view(value: Any, writable: bool) -> Array | Unusable:
 
         return jax_arrays.view(value, writable)
     if not isinstance(value, np.ndarray):
+        if hasattr(value, "__dlpack_device__") or hasattr(value, "__cuda_array_interface__"):
+            from pyptx.runtime import device_views
+
+            on_device = device_views.view(value, writable)
+            if on_device is not None:
+                return on_device
         return Unusable(f"expected an array, found {type(value).__name__}{_suggest(value)}")
     if isinstance(value, np.ma.MaskedArray):
         return Unusable("expected an array without a mask, which kernels ignore; use x.filled(value) or x.data")
@@ -101,13 +138,13 @@ def _view(value: Any, writable: bool) -> Array | Unusable:
 def _suggest(value: object) -> str:
     device: Any = getattr(value, "__dlpack_device__", None)
     elsewhere = device is not None and int(device()[0]) not in _CPU_OF_DLPACK
-    if not elsewhere and not hasattr(value, "__cuda_array_interface__"):
-        return "; use numpy.asarray(x)" if device is not None or isinstance(value, list | tuple) else ""
-    return " in GPU memory; kernels run on the simulator, which takes arrays in CPU memory: copy it to the CPU"
+    if elsewhere:
+        return " in the memory of another kind of device; kernels take arrays of CUDA devices or the CPU"
+    return "; use numpy.asarray(x)" if device is not None or isinstance(value, list | tuple) else ""
 
 
-_CPU_OF_DLPACK = frozenset((1, 3, 11))
-"""DLPack's device numbers of the CPU and of memory that CUDA and ROCm have pinned for it."""
+_CPU_OF_DLPACK, _CUDA_OF_DLPACK = frozenset((1, 3, 11)), frozenset((2, 13))
+"""DLPack's device numbers: of the CPU, with memory that CUDA and ROCm have pinned for it; and of CUDA devices."""
 
 
 def check_results(library: str, arrays: Sequence[Array]) -> None:

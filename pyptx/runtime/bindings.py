@@ -121,6 +121,12 @@ def _check(api: Any, name: str, *arguments: Any) -> Any:
 def forget() -> None:
     """Forget contexts of a driver that has been replaced."""
     _CONTEXTS.clear()
+    _state["number"] = number_driver() + 1
+
+
+def number_driver() -> int:
+    """Return the number of the driver of this process, which grows when another replaces it."""
+    return _state.get("number", 0)
 
 
 AFTER_RESTART.append(forget)

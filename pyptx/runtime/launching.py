@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyptx.runtime.bindings import call, in_context, load_api
+from pyptx.runtime.failures import explained
 from pyptx.runtime.modules import Loaded, find_loaded
 from pyptx.runtime.parameters import encode_plan
 from pyptx.runtime.planning import Plan
+from pyptx.runtime.streams import is_capturing
 from pyptx.sim.program.frames import lay_out
 
 
@@ -26,7 +28,7 @@ def launch(
     the memory must live until the launch has ended. A `cooperative` launch runs all CTAs at the same time; a
     `programmatic` one may overlap with the preceding one of its stream."""
     data = encode_plan(plan, arrays)
-    with in_context(device) as context:
+    with explained(plan), in_context(device) as context:
         loaded = find_loaded(plan, context, device)
         _note_capture(loaded, stream)
         config = _configure(plan, stream, cooperative, programmatic)
@@ -39,9 +41,7 @@ def launch(
 
 def _note_capture(loaded: Loaded, stream: int) -> None:
     """Keep a kernel loaded that a graph is going to contain."""
-    if not loaded.is_captured:
-        code, status = load_api().cuStreamIsCapturing(stream)
-        loaded.is_captured = bool(code or status)
+    loaded.is_captured = loaded.is_captured or is_capturing(stream)
 
 
 def _configure(plan: Plan, stream: int, cooperative: bool, programmatic: bool) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from pyptx.runtime.arrays import DeviceView
 from pyptx.runtime.planning import MAP_SUFFIX, Plan
 from pyptx.sim.launch.arguments import Buffers, encode_parameters
 from pyptx.sim.state.address_space import AddressSpace
@@ -26,7 +27,8 @@ def encode_plan(plan: Plan, addresses: Mapping[str, int]) -> bytes:
         if param.name in addresses:
             values[param.name] = addresses[param.name]
         elif param.name in plan.scalars:
-            values[param.name] = plan.scalars[param.name]
+            value = plan.scalars[param.name]
+            values[param.name] = value.address if isinstance(value, DeviceView) else value
         elif tensor in addresses:
             values[param.name] = find_map(tiles[tensor], dims, addresses[tensor])
     data, _ = encode_parameters(params, values, Buffers(AddressSpace()), None)

@@ -7,8 +7,10 @@ from typing import Any
 
 import ml_dtypes
 
+from pyptx.driver import is_active
 from pyptx.numbers import FORMATS
-from pyptx.runtime.arrays import Array, Unusable, get_numpy_dtype
+from pyptx.runtime import device_views
+from pyptx.runtime.arrays import Array, Unusable, View, get_numpy_dtype
 
 # PyTorch's stubs are as large as this package, and nothing here needs them.
 torch: Any = import_module("torch")
@@ -17,11 +19,13 @@ _BITS = {1: "uint8", 2: "int16"}
 _WITHOUT_VALUES = frozenset(("FakeTensor", "FunctionalTensor"))
 
 
-def view(tensor: Any) -> Array | Unusable:
+def view(tensor: Any) -> View:
     """Return a tensor's memory as an array, or why it cannot be used."""
     problem = _find_problem(tensor)
     if problem is not None:
         return Unusable(problem)
+    if tensor.device.type == "cuda" or is_active():
+        return device_views.view_tensor(tensor)
     plain, name = tensor.detach(), str(tensor.dtype).removeprefix("torch.")
     try:
         if not _is_unknown_to_numpy(name):
@@ -47,11 +51,8 @@ def _find_problem(tensor: Any) -> str | None:
         return f"expected a concrete tensor, found a {type(tensor).__name__}: PyTorch is tracing the call"
     if tensor.device.type == "meta":
         return "expected a concrete tensor, found one on the meta device"
-    if tensor.device.type != "cpu":
-        return (
-            f"expected a tensor in CPU memory, found one on {tensor.device}; kernels run on the simulator, which "
-            "takes x.cpu()"
-        )
+    if tensor.device.type not in ("cpu", "cuda"):
+        return f"expected a tensor on a CUDA device or the CPU, found one on {tensor.device}"
     if tensor.layout != torch.strided:
         return f"expected a dense tensor, found layout {str(tensor.layout).removeprefix('torch.')}"
     if tensor.is_conj():

@@ -1,4 +1,4 @@
-"""Memory of the simulated device for the tests, allocated and copied with cuda-bindings."""
+"""Memory of the simulated device for the tests, copied with cuda-bindings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.runtime.arrays import Array
+from pyptx.runtime.arrays import Array, Described
 from pyptx.runtime.bindings import call, in_context
+from pyptx.runtime.device_array import DeviceArray
 
 
 class DeviceMemory:
@@ -17,7 +18,7 @@ class DeviceMemory:
         self.device = device
 
     def put(self, array: Array) -> int:
-        """Return the address of a copy of an array."""
+        """Return the address of a copy of an array, which is never freed."""
         data = np.ascontiguousarray(array)
         with in_context(self.device):
             address = int(call("cuMemAlloc", data.nbytes))
@@ -31,3 +32,17 @@ class DeviceMemory:
             call("cuCtxSynchronize")
             call("cuMemcpyDtoH", array.ctypes.data, address, array.nbytes)
         return array
+
+    def make_stream(self) -> int:
+        """Return a new stream that no other waits for."""
+        with in_context(self.device):
+            return int(call("cuStreamCreate", 1))
+
+    def copy(self, array: Array, stream: int = 0) -> DeviceArray:
+        """Return a copy of an array, made in the order of a stream."""
+        copy = DeviceArray(Described(array.shape, array.dtype.name), self.device, stream)
+        data = np.ascontiguousarray(array)
+        if copy.nbytes:
+            with in_context(self.device):
+                call("cuMemcpyHtoDAsync", copy.address, data.ctypes.data, copy.nbytes, stream)
+        return copy

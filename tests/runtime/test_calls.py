@@ -144,19 +144,12 @@ def test_elements_that_are_not_aligned_are_refused() -> None:
         add_scaled(A, odd, scale=1.0)
 
 
-class CudaArray:
-    """An object with a CUDA array interface, as from CuPy and Numba: memory of a GPU."""
-
-    shape, dtype = (1000,), np.dtype(np.float32)
-    __cuda_array_interface__ = {"shape": (1000,), "typestr": "<f4", "data": (0x7F0000000000, False), "version": 3}  # noqa: RUF012
-
-
 class DlpackArray:
-    """An object with only DLPack: memory of a GPU, or of another of its kinds of devices."""
+    """An object with only DLPack, in memory of one of its kinds of devices."""
 
     shape, dtype = (1000,), np.dtype(np.float32)
 
-    def __init__(self, kind: int = 2) -> None:
+    def __init__(self, kind: int) -> None:
         self.kind = kind
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -166,19 +159,11 @@ class DlpackArray:
 _HOSTS = {"kDLCPU": 1, "kDLCUDAHost": 3, "kDLROCMHost": 11}
 
 
-@pytest.mark.parametrize("kind", range(1, 18))
+@pytest.mark.parametrize("kind", sorted({*range(1, 18)} - {2, 13}))
 def test_only_memory_of_the_host_is_taken_with_numpy(kind: int) -> None:
-    remedy = r"; use numpy\.asarray\(x\)$" if kind in _HOSTS.values() else " in GPU memory; kernels run"
+    remedy = r"; use numpy\.asarray\(x\)$" if kind in _HOSTS.values() else " in the memory of another kind of device"
     with raises(PtxError, match=f"(?m)expected an array, found DlpackArray{remedy}"):
         add_scaled(A, DlpackArray(kind), scale=1.0)
-
-
-@pytest.mark.parametrize("array", [CudaArray(), DlpackArray()])
-def test_memory_of_a_gpu_is_named(array: Any) -> None:
-    with raises(PtxError, match=f"`b`: expected an array, found {type(array).__name__} in GPU memory"):
-        add_scaled(A, array, scale=1.0)
-    with raises(PtxError, match=f"`x`: expected an array, found {type(array).__name__} in GPU memory"):
-        scale_in_place(grid=(1,), args=[array, 3.0])
 
 
 def test_a_call_warns_of_what_is_probably_not_meant() -> None:

@@ -1,0 +1,158 @@
+"""What a call of a kernel does: binds its arrays, finds out where they are, and runs there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.runtime import arguments, arrays, device_calls, simulation
+from pyptx.runtime.arrays import Array, DeviceView, View
+from pyptx.runtime.planning import Plan, Traceable, make_plan
+from pyptx.runtime.rules import ARRAYS
+from pyptx.runtime.simulation import list_warnings
+
+__all__ = [
+    "Bound", "bind", "choose_device", "create_stream_launch", "find_device", "list_warnings", "run", "simulate",
+]  # fmt: skip
+
+SIMULATE = "PYPTX_SIMULATE"
+"""The environment variable with which calls on arrays in device memory run on the simulator."""
+
+
+@dataclass(slots=True)
+class Bound:
+    """A call: its plan, views of the arrays that the caller passed, by tensor name, and the device whose memory they
+    are in, None for the CPU's."""
+
+    plan: Plan
+    views: dict[str, Array | DeviceView]
+    targets: list[Any]
+    """The caller's own objects for the outputs, if any."""
+    library: str
+    """The library of the results."""
+    device: int | None
+    copies: list[tuple[DeviceView, Array]] = field(default_factory=list["tuple[DeviceView, Array]"])
+    """Copies of arrays in device memory, for the simulator."""
+
+
+def bind(
+    kernel: Traceable,
+    inputs: Sequence[Any],
+    out: Any,
+    *,
+    grid: Any,
+    positional: Sequence[Any] | None,
+    keywords: Mapping[str, Any],
+    options: Iterable[str],
+) -> Bound:
+    """Bind a call; PtxError with everything that does not fit. `out` are arrays for the outputs, None to allocate
+    them; `options` are keywords of the call that are never raw parameters."""
+    targets: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
+    views, into = arrays.adopt(inputs), arrays.adopt(targets, writable=True)
+    plan = make_plan(
+        kernel, list(map(arrays.describe, views)), list(map(arrays.describe, into)), grid=grid,
+        positional=positional, keywords=keywords, options=frozenset(options),
+    )  # fmt: skip
+    names = [name for name, _ in plan.definition.tensors]
+    first = len(views)
+    bound = dict(zip(names[:first], views, strict=True)) | dict(zip(names[first:], into, strict=False))
+    known = cast("dict[str, Array | DeviceView]", bound)
+    device = find_device({**known, **arguments.list_arrays(plan.scalars)})
+    library = arrays.find_library([*inputs, *targets, *keywords.values(), *(positional or ())])
+    return Bound(plan, known, targets, library, device)
+
+
+def find_device(views: Mapping[str, View]) -> int | None:
+    """Return the device whose memory all arrays are in, None for the CPU's. PtxError if they are not together."""
+    places = {name: view.device if isinstance(view, DeviceView) else None for name, view in views.items()}
+    if len({*places.values()}) <= 1:
+        return next(iter(places.values()), None)
+    name, device = next((name, device) for name, device in places.items() if device is not None)
+    problems = [
+        f"`{other}`: expected an array on device {device}, like `{name}`, found one {_describe_place(place)}"
+        for other, place in places.items()
+        if place != device
+    ]
+    raise PtxError([ARRAYS.report(None, "; ".join(problems))])
+
+
+def _describe_place(device: int | None) -> str:
+    return "in the CPU's memory" if device is None else f"on device {device}"
+
+
+def create_launch(bound: Bound) -> tuple[sim.Launch, list[Array]]:
+    """Return a launch for the simulator, on copies of what is in device memory, and the arrays of the outputs."""
+    views = {name: _fetch(bound, view) for name, view in bound.views.items()}
+    scalars = {name: _fetch(bound, value) for name, value in bound.plan.scalars.items()}
+    names = [name for name, _ in bound.plan.definition.tensors]
+    inputs = len(names) - len(bound.plan.outputs)
+    results = [views[name] for name in names[inputs:]] if bound.targets else []
+    fresh = [] if bound.targets else list(map(arrays.allocate, bound.plan.outputs))
+    memory = {**views, **dict(zip(names[inputs:], results or fresh, strict=True))}
+    if bound.device is None:
+        arrays.check_results(bound.library, fresh)
+    return simulation.create_launch(replace(bound.plan, scalars=scalars), memory, fresh=fresh), results or fresh
+
+
+def _fetch(bound: Bound, value: Any) -> Any:
+    """Return a value, or a copy of an array in device memory, the same copy for the same memory."""
+    if not isinstance(value, DeviceView):
+        return value
+    for view, array in bound.copies:
+        if (view.address, view.shape, view.dtype) == (value.address, value.shape, value.dtype):
+            return array
+    array = device_calls.fetch(value)
+    bound.copies.append((value, array))
+    return array
+
+
+def simulate(bound: Bound, **options: Any) -> tuple[sim.Result, list[Any]]:
+    """Run a call on the simulator; return its result, and the outputs as arrays of the caller's library."""
+    launch, results = create_launch(bound)
+    before = [array.copy() for _, array in bound.copies]
+    result = simulation.simulate(launch, outputs=results, **options)
+    for (view, array), old in zip(bound.copies, before, strict=True):
+        if array.tobytes() != old.tobytes():
+            device_calls.store(view, array)
+    arrays.note_written(bound.targets)
+    if bound.targets or bound.device is None:
+        return result, bound.targets or arrays.give_back(bound.library, results)
+    allocations = device_calls.allocate(bound.plan.outputs, bound.library, bound.device, 0)
+    for (view, _), array in zip(allocations, results, strict=True):
+        device_calls.store(view, array)
+    return result, [value for _, value in allocations]
+
+
+def run(bound: Bound, device: int, stream: Any, *, cooperative: bool = False, programmatic: bool = False) -> list[Any]:
+    """Run a call on a device, and return the outputs as arrays of the caller's library."""
+    library = "device" if bound.library == "numpy" else bound.library
+    results = device_calls.run(
+        bound.plan, cast("dict[str, DeviceView]", bound.views), library, device, stream,
+        cooperative=cooperative, programmatic=programmatic,
+    )  # fmt: skip
+    arrays.note_written(bound.targets)
+    return bound.targets or results
+
+
+def choose_device(bound: Bound, stream: Any) -> int | None:
+    """Return the device that runs a call, None for the simulator. PtxError for a stream without a device."""
+    if os.environ.get(SIMULATE) == "1":
+        return None
+    if stream is not None and bound.device is None:
+        if bound.views or arguments.list_arrays(bound.plan.scalars):
+            message = "`stream`: the arrays are in the CPU's memory, and kernels on the simulator have no streams"
+            raise PtxError([ARRAYS.report(None, message, help="omit it, or pass arrays on a CUDA device")])
+        return device_calls.find_current_device()
+    return bound.device
+
+
+def create_stream_launch(bound: Bound) -> sim.Launch:
+    """Return a launch for `sim.stream`."""
+    if bound.device is not None:
+        message = f"sim.stream takes arrays in the CPU's memory, found arrays on device {bound.device}"
+        raise PtxError([ARRAYS.report(None, message, help="pass NumPy arrays")])
+    return create_launch(bound)[0]

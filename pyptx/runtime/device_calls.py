@@ -1,0 +1,154 @@
+"""Runs a call on arrays in device memory: chooses the stream, allocates the outputs, and orders the launch."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyptx.runtime import device_views, streams
+from pyptx.runtime.arrays import Array, Described, DeviceView, get_numpy_dtype
+from pyptx.runtime.bindings import CallError, call, in_context, load_api
+from pyptx.runtime.device_array import DeviceArray
+from pyptx.runtime.failures import explained
+from pyptx.runtime.launching import launch
+from pyptx.runtime.planning import Plan
+
+
+def run(
+    plan: Plan, views: Mapping[str, DeviceView], library: str, device: int, stream: Any, *, cooperative: bool,
+    programmatic: bool,
+) -> list[Any]:  # fmt: skip
+    """Run a plan on the arrays that a caller passed, by tensor name, and return the outputs that are allocated."""
+    names = [name for name, _ in plan.definition.tensors]
+    missing = [name for name in names if name not in views]
+    inputs = [*views.values(), *(value for value in plan.scalars.values() if isinstance(value, DeviceView))]
+    with explained(plan), in_context(device):
+        current = streams.find_current(library, device)
+        chosen = _choose_stream(stream, current, inputs)
+        allocations = allocate(plan.outputs, library, device, chosen) if missing else []
+        memory = {**views, **dict(zip(missing, (view for view, _ in allocations), strict=True))}
+        others = list_streams(inputs, current)
+        streams.order_after(chosen, others)
+        _synchronize_exports(inputs, chosen)
+        launch(
+            plan, {name: view.address for name, view in memory.items()}, device=device, stream=chosen,
+            cooperative=cooperative, programmatic=programmatic,
+        )  # fmt: skip
+        streams.order_before(chosen, list_streams(inputs, None))
+        _keep([*inputs, *memory.values()], chosen, is_current=current is None or streams.is_same(chosen, current))
+    return [value for _, value in allocations]
+
+
+def _choose_stream(stream: Any, current: int | None, views: Sequence[DeviceView]) -> int:
+    """Return the stream that the caller passes, or the current one of the library, or the first that an array names."""
+    if stream is not None:
+        return streams.read_stream(stream)
+    if current is not None:
+        return current
+    return next((view.stream for view in views if view.stream is not None), 0)
+
+
+def list_streams(views: Iterable[DeviceView], current: int | None) -> list[int]:
+    """Return the streams whose work the memory of arrays waits for."""
+    named = [view.stream for view in views if view.stream is not None]
+    return named if current is None else [current, *named]
+
+
+def _synchronize_exports(views: Iterable[DeviceView], stream: int) -> None:
+    """Make a stream wait for arrays whose libraries know their streams."""
+    for view in {id(view.owner): view for view in views if view.exports_dlpack}.values():
+        view.owner[0].__dlpack__(stream=stream or streams.LEGACY)
+
+
+def allocate(descriptions: Sequence[Described], library: str, device: int, stream: int) -> list[tuple[DeviceView, Any]]:
+    """Return arrays of a library, uninitialized, with their views."""
+    results = [_allocate(description, library, device, stream) for description in descriptions]
+    if library == "torch":
+        return [(device_views.view_tensor(value), value) for value in results]  # pyright: ignore[reportReturnType]
+    return [(_view_result(value), value if library != "cupy" else _to_cupy(value)) for value in results]
+
+
+def _allocate(description: Described, library: str, device: int, stream: int) -> Any:
+    if library != "torch":
+        return DeviceArray(description, device, stream)
+    torch: Any = sys.modules["torch"]
+    place = torch.device("cuda", device) if torch.cuda.is_initialized() else torch.device("cpu")
+    return torch.empty(description.shape, dtype=getattr(torch, description.dtype), device=place)
+
+
+def _view_result(value: DeviceArray) -> DeviceView:
+    return DeviceView(value.address, value.shape, value.dtype.name, True, value.device, value, value.stream)
+
+
+def _to_cupy(value: DeviceArray) -> Any:
+    return sys.modules["cupy"].from_dlpack(value)
+
+
+_PENDING: list[tuple[Any, list[Any]]] = []
+"""CPU tensors of launches of the simulated driver, with an event after the launch. PyTorch's allocator for a GPU reuses
+freed memory in the order of its stream; the one for the CPU does not."""
+_LOCK = threading.Lock()
+
+
+def _keep(views: Sequence[DeviceView], stream: int, *, is_current: bool) -> None:
+    """Keep the memory of tensors until the launch in a stream has ended."""
+    tensors = [view.owner for view in views if hasattr(view.owner, "record_stream")]
+    if not tensors:
+        return
+    if tensors[0].device.type == "cpu":
+        if not streams.is_capturing(stream):
+            _keep_until_done(tensors, stream)
+    elif not is_current:
+        torch: Any = sys.modules["torch"]
+        external = torch.cuda.ExternalStream(stream, device=tensors[0].device)
+        for tensor in tensors:
+            tensor.record_stream(external)
+
+
+def _keep_until_done(owners: list[Any], stream: int) -> None:
+    event = call("cuEventCreate", load_api().CUevent_flags.CU_EVENT_DISABLE_TIMING)
+    call("cuEventRecord", event, stream)
+    with _LOCK:
+        _PENDING.append((event, owners))
+        pending = _PENDING[:]
+    done = [item for item in pending if _is_done(item[0])]
+    with _LOCK:
+        for item in done:
+            if item in _PENDING:
+                _PENDING.remove(item)
+                call("cuEventDestroy", item[0])
+
+
+def _is_done(event: Any) -> bool:
+    try:
+        call("cuEventQuery", event)
+    except CallError as why:
+        return why.name != "CUDA_ERROR_NOT_READY"
+    return True
+
+
+def find_current_device() -> int:
+    """Return the device of the current context, 0 if there is none."""
+    return int(call("cuCtxGetDevice")) if int(call("cuCtxGetCurrent")) else 0
+
+
+def fetch(view: DeviceView) -> Array:
+    """Return a copy of an array in device memory, when all work of its device has ended."""
+    array = np.empty(view.shape, get_numpy_dtype(view.dtype))
+    if array.nbytes:
+        with in_context(view.device):
+            call("cuCtxSynchronize")
+            call("cuMemcpyDtoH", array.ctypes.data, view.address, array.nbytes)
+    return array
+
+
+def store(view: DeviceView, array: Array) -> None:
+    """Copy an array to device memory."""
+    if array.nbytes:
+        with in_context(view.device):
+            call("cuMemcpyHtoD", view.address, array.ctypes.data, array.nbytes)
+            call("cuCtxSynchronize")

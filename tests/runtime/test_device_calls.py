@@ -1,0 +1,182 @@
+"""Calls of kernels on arrays in device memory, in the simulated driver."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.diagnostics import PtxError
+from pyptx.runtime.bindings import call, in_context
+from pyptx.runtime.device_array import DeviceArray
+from pyptx.types import bf16, s32, u64
+from tests.messages import raises
+from tests.runtime.conftest import Activate
+from tests.runtime.device_memory import DeviceMemory
+from tests.runtime.foreign_arrays import Exporter, Interface
+from tests.runtime.test_calls import A, B, add_scaled, reverse_and_count, scale_in_place, tensor_copy
+
+torch: Any = import_module("torch")
+SUM = A + np.float32(2) * B
+
+
+def export_unversioned(array: DeviceArray) -> Exporter:
+    """Return an array of a library that knows the first version of DLPack only."""
+    return Exporter(array, versioned=False)
+
+
+@pytest.mark.parametrize("wrap", [Interface, Exporter, export_unversioned])
+def test_arrays_of_any_library_run_on_their_device(device: DeviceMemory, wrap: Any) -> None:
+    result = add_scaled(wrap(device.copy(A)), wrap(device.copy(B)), scale=2.0)
+    assert isinstance(result, DeviceArray)
+    np.testing.assert_array_equal(result.to_numpy(), SUM)
+
+
+def test_cpu_tensors_run_on_the_simulated_device(device: DeviceMemory) -> None:
+    a, b = torch.from_numpy(A.copy()), torch.from_numpy(B.copy())
+    result = add_scaled(a, b, scale=2.0)
+    assert isinstance(result, torch.Tensor)
+    np.testing.assert_array_equal(result.numpy(), SUM)
+    out = torch.zeros(1000)
+    version = out._version
+    assert add_scaled(a, b, scale=2.0, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), SUM)
+    assert out._version > version
+
+
+def test_several_outputs_and_template_parameters(device: DeviceMemory) -> None:
+    reverse, count = reverse_and_count(device.copy(np.arange(32, dtype=np.int32)), step=5)
+    np.testing.assert_array_equal(reverse.to_numpy(), np.arange(32)[::-1] + 5)
+    assert count.to_numpy().tolist() == [32]
+
+
+def test_a_tensor_map_is_of_the_memory_of_the_device(device: DeviceMemory) -> None:
+    values = np.arange(16 * 32, dtype=np.float32).reshape(16, 32)
+    np.testing.assert_array_equal(tensor_copy(device.copy(values)).to_numpy(), values)
+
+
+def test_an_output_may_be_an_input(device: DeviceMemory) -> None:
+    a = device.copy(A)
+    assert add_scaled(a, device.copy(B), scale=2.0, out=a) is a
+    np.testing.assert_array_equal(a.to_numpy(), SUM)
+
+
+def test_raw_parameters_are_addresses_and_numbers(device: DeviceMemory) -> None:
+    a = device.copy(A[:8])
+    scale_in_place(grid=(1,), args=[a, 3.0])
+    np.testing.assert_array_equal(a.to_numpy(), A[:8] * 3)
+    tensor = torch.from_numpy(A[:8].copy())
+    scale_in_place(grid=(1,), args=[tensor, 3.0])
+    np.testing.assert_array_equal(tensor.numpy(), A[:8] * 3)
+
+
+@kernel(raw_params=[("b8[8]", "pair"), ("u64", "target")], grid=(1,))
+def store_pair() -> None:
+    """target[0] = the bytes of the structure"""
+    pair, address = reg.scalar(u64), reg.scalar(u64)
+    ptx.inst.ld.param.u64(pair, ptx.addr("pair"))
+    ptx.inst.ld.param.u64(address, ptx.addr("target"))
+    ptx.st(u64, ptx.addr(address), pair)
+
+
+def test_a_structure_is_passed_by_its_bytes(device: DeviceMemory) -> None:
+    target = device.copy(np.zeros(8, np.uint8))
+    store_pair(args=[b"\1\2\3\4\5\6\7\x08", target])
+    assert target.to_numpy().tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    with raises(PtxError, match="`pair` is"):
+        store_pair(args=[b"\1\2", target])
+
+
+@kernel(in_specs=[Tile(32, bf16)], out_specs=[Tile(32, bf16)], grid=(1,), block=(32, 1, 1))
+def copy_halves(a: Any, b: Any) -> None:
+    """b = a"""
+    pa, pb = ptx.global_ptrs(a, b)
+    offset = ptx.special.tid.x() * 2
+    ptx.st(bf16, ptx.addr(pb, offset), ptx.ld(bf16, ptx.addr(pa, offset)))
+
+
+def test_results_go_from_one_kernel_to_the_next(device: DeviceMemory) -> None:
+    tensor = torch.arange(32).to(torch.bfloat16)
+    assert torch.equal(copy_halves(copy_halves(tensor)), tensor)
+
+
+def fail(a: Any, b: Any, **keywords: Any) -> None:
+    with raises(PtxError):
+        add_scaled(a, b, scale=1.0, **keywords)
+
+
+def test_arrays_that_do_not_fit_are_named(device: DeviceMemory) -> None:
+    a = device.copy(A)
+    fail(a, B)
+    fail(B, torch.from_numpy(A), out=torch.zeros(1000))
+    fail(a, device.copy(A[:500]))
+    fail(a, device.copy(A.astype(np.float64)))
+    fail(a, device.copy(A.reshape(10, 100)))
+    fail(a, torch.zeros(2000)[::2])
+    fail(a, Interface(device.copy(A), strides=(8,)))
+    fail(a, Interface(device.copy(A), data=(a.address + 2, False)))
+    fail(a, Interface(device.copy(A), data=(12, False)))
+    fail(a, Interface(device.copy(A), typestr="<M8[s]"))
+    fail(a, Interface(device.copy(A), mask=a))
+    fail(a, a, out=Interface(device.copy(A), data=(a.address, True)))
+    fail(a, device.copy(A[:0]))
+    fail(a, a, stream="first")
+
+
+def test_arrays_of_two_devices_are_named(activate: Activate) -> None:
+    activate(count=2)
+    fail(DeviceMemory(1).copy(A), DeviceMemory(0).copy(B))
+    result = add_scaled(DeviceMemory(1).copy(A), DeviceMemory(1).copy(B), scale=2.0)
+    assert result.device == 1
+    np.testing.assert_array_equal(result.to_numpy(), SUM)
+
+
+def test_a_stream_without_a_device_is_refused() -> None:
+    fail(A, B, stream=0)
+
+
+@kernel(out_specs=[Tile("n", s32)], grid=(1,), block=(32, 1, 1))
+def count_up(out: Any) -> None:
+    """out = 0, 1, 2, …"""
+    (pointer,) = ptx.global_ptrs(out)
+    lane = ptx.special.tid.x()
+    ptx.st(s32, ptx.addr(pointer, lane * 4), lane)
+
+
+def test_a_stream_chooses_the_device_of_a_kernel_without_inputs(device: DeviceMemory) -> None:
+    result = count_up(stream=device.make_stream(), n=32)
+    assert isinstance(result, DeviceArray)
+    assert result.to_numpy().tolist() == [*range(32)]
+
+
+def test_the_environment_reroutes_calls_to_the_simulator(device: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYPTX_SIMULATE", "1")
+    a, b = device.copy(A), device.copy(B)
+    result = add_scaled(a, b, scale=2.0)
+    assert isinstance(result, DeviceArray)
+    np.testing.assert_array_equal(result.to_numpy(), SUM)
+    assert add_scaled(a, b, scale=2.0, out=a) is a
+    np.testing.assert_array_equal(a.to_numpy(), SUM)
+    values = torch.from_numpy(A[:8].copy())
+    scale_in_place(grid=(1,), args=[values, 3.0])
+    np.testing.assert_array_equal(values.numpy(), A[:8] * 3)
+
+
+def test_simulate_takes_arrays_of_a_device(device: DeviceMemory) -> None:
+    result = add_scaled.simulate(device.copy(A), device.copy(B), scale=2.0)
+    np.testing.assert_array_equal(result.outputs["c"], SUM)
+
+
+def test_no_memory_remains_after_many_calls(activate: Activate) -> None:
+    activate(check="none")
+    device = DeviceMemory()
+    a, b = device.copy(A), device.copy(B)
+    add_scaled(a, b, scale=2.0)
+    with in_context(0):
+        free, _ = call("cuMemGetInfo")
+        for _ in range(20):
+            add_scaled(a, b, scale=2.0)
+        assert call("cuMemGetInfo")[0] == free

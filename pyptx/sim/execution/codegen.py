@@ -1,14 +1,16 @@
 """Compile a block to a Python function over register views, once per machine; the function returns the next block's
 number, or a negative code when the scheduler must decide.
 
-The text contains only our own names and checked numbers. Two functions per block: `bind` makes one for a range of
-lanes, whose registers are slices; `spread` runs any lanes on gathered registers and scatters the results.
+The text contains only our own names and checked numbers. Two functions per block, each compiled when it is needed:
+`bind` makes one for a range of lanes, whose registers are slices; `spread` runs any lanes on gathered registers and
+scatters the results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, Protocol
 
 import numpy as np
@@ -55,16 +57,47 @@ Outputs = list[Output | list[Output]]
 """The results of an instruction; the elements of a vector are in a list."""
 
 
+Compile = Callable[[str, str], CodeType]
+"""Returns the code of a text with a name."""
+
+
+def compile_text(text: str, name: str) -> CodeType:
+    """Compile a text."""
+    return compile(text, name, "exec")
+
+
+@dataclass(slots=True)
+class Sources:
+    """The text of the blocks of a program by their numbers, and what compiles it."""
+
+    compile: Compile = compile_text
+    blocks: dict[int, Source] = field(default_factory=dict[int, "Source"])
+
+
 @dataclass(slots=True)
 class Source:
-    """A block's compiled text and the values that it names."""
+    """A block's text, its name, and the values that it names."""
 
-    make: Callable[..., Any]
+    name: str
+    bind: str
+    spread: str
     constants: dict[str, Any]
     sites: dict[str, Step]
     approximate: set[str]
     numbers: dict[str, int]
     """The accumulators of sites that are products."""
+    _makers: dict[bool, Callable[..., Any]] = field(default_factory=dict[bool, Callable[..., Any]])
+
+    def find_maker(self, compile: Compile, *, spreads: bool) -> Callable[..., Any]:
+        """Return the function that makes `bind` or `spread` for a machine."""
+        maker = self._makers.get(spreads)
+        if maker is None:
+            namespace: dict[str, Any] = {
+                "np": np, "putmask": np.putmask, "count": np.count_nonzero, "settle": settle,
+            }  # fmt: skip
+            exec(compile(self.spread if spreads else self.bind, self.name), namespace)
+            maker = self._makers[spreads] = namespace["make"]
+        return maker
 
 
 class Instrument(Protocol):
@@ -95,8 +128,8 @@ class Writer(BlockText):
         self.numbers: dict[str, int] = {}
         self.settled: set[int] = set()
 
-    def compile_block(self) -> Source:
-        """Return the compiled block."""
+    def write_block(self) -> Source:
+        """Return the text of the block."""
         if self.block.after_call is not None:
             calls.take_results(self, self.block.after_call)
         if self.block.pc == self.block.code.entry:
@@ -116,12 +149,9 @@ class Writer(BlockText):
         if self.block.ending == RET:
             calls.leave_results(self)
         self._settle(at)
-        text = self._write_text()
-        namespace: dict[str, Any] = {
-            "np": np, "putmask": np.putmask, "count": np.count_nonzero, "settle": settle,
-        }  # fmt: skip
-        exec(compile(text, f"<block {self.block.pc}>", "exec"), namespace)
-        return Source(namespace["make"], self.operands.constants, self.sites, self.approximate, self.numbers)
+        bind, spread = self._write_texts()
+        name = f"<block {self.block.pc}>"
+        return Source(name, bind, spread, self.operands.constants, self.sites, self.approximate, self.numbers)
 
     def _settle(self, at: int, product: int = -1) -> None:
         """Before the lines from `at`, write pending accumulators to the registers that these lines name, except those
@@ -334,7 +364,7 @@ class Writer(BlockText):
             self.lines.append(f"putmask({output.view}, {mask}, {expression})")
         self.operands.record_write(output.view, mask is not None)
 
-    def _write_text(self) -> str:
+    def _write_texts(self) -> tuple[str, str]:
         leave, o = self._write_exit(), self.operands
         views = {f"{letter}{index}": (letter, "", index) for letter, _, index in o.views.values()} | o.views
         slices = [f"{name} = R[{letter + suffix!r}][{index}, lo:hi]" for name, (letter, suffix, index) in views.items()]
@@ -356,12 +386,11 @@ class Writer(BlockText):
             " H = M.memory.accumulators",
             *(f" {name} = K[{name!r}]" for name in (*o.constants, *self.sites)),
         ]
-        lines += [" def bind(L):", "  lo = L.lo; hi = L.hi; n = L.n", *(f"  {line}" for line in (*slices, *fixed))]
-        lines += ["  def run():", *(f"   {line}" for line in (*fresh, *self.lines, *leave)), "  return run"]
+        bind = [" def bind(L):", "  lo = L.lo; hi = L.hi; n = L.n", *(f"  {line}" for line in (*slices, *fixed))]
+        bind += ["  def run():", *(f"   {line}" for line in (*fresh, *self.lines, *leave)), "  return run"]
         spread_lines = (*gather, *fixed, *fresh, *self.lines, *scatter, *leave)
-        return "\n".join(
-            [*lines, " def spread(L):", *(f"  {line}" for line in spread_lines), " return bind, spread", ""]
-        )
+        spread = [" def spread(L):", *(f"  {line}" for line in spread_lines)]
+        return "\n".join([*lines, *bind, " return bind", ""]), "\n".join([*lines, *spread, " return spread", ""])
 
     def _write_exit(self) -> list[str]:
         block = self.block

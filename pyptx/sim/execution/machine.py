@@ -19,7 +19,7 @@ from pyptx.sim.base.events import Place
 from pyptx.sim.base.formats import CLASSES, VIEWS, Array
 from pyptx.sim.base.lanes import Lanes, Shape
 from pyptx.sim.execution import accumulators
-from pyptx.sim.execution.codegen import Instrument, Source, Writer
+from pyptx.sim.execution.codegen import Instrument, Source, Sources, Writer
 from pyptx.sim.execution.tracking import POISON, Tracker, poison_registers
 from pyptx.sim.images.storage import Images
 from pyptx.sim.program.blocks import Block, Program
@@ -95,7 +95,7 @@ class Resources:
 
     space: AddressSpace
     params: Region
-    sources: dict[int, Source]
+    sources: Sources
     stats: Counts
     printed: Printed
     pending_clusters: PendingClusters
@@ -139,7 +139,10 @@ class Batch:
             pending_clusters=resources.pending_clusters, multicasts=resources.multicasts, exact=resources.exact,
         )  # fmt: skip
         self.effects = self.memory.effects
-        self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
+        self._binds: dict[int, Callable[[Lanes], Callable[[], int]]] = {}
+        self._spreads: dict[int, Callable[[Lanes], int]] = {}
+        self._named: dict[int, tuple[Source, dict[str, Any]]] = {}
+        """The blocks that run here, with the values that their text names."""
         self._equal = special.compute_launch_values(
             launch.grid, launch.block, launch.cluster, launch.explicit, shared, launch.dynamic, launch.program.target
         )
@@ -223,26 +226,33 @@ class Batch:
 
     def find_runner(self, pc: int, lanes: Lanes) -> Callable[[], int]:
         """Return the function that runs a block in some lanes."""
-        functions = self.blocks.get(pc)
-        if functions is None:
-            functions = self.blocks[pc] = self._make(pc)
-        bind, run_spread = functions
         if lanes.positions is not None:
+            run_spread = self._spreads.get(pc)
+            if run_spread is None:
+                run_spread = self._spreads[pc] = self._make(pc, spreads=True)
             return lambda: run_spread(lanes)
+        bind = self._binds.get(pc)
+        if bind is None:
+            bind = self._binds[pc] = self._make(pc, spreads=False)
         run = lanes.closures[pc] = bind(lanes)
         return run
 
     def _writer(self, block: Block) -> Writer:
         return Writer(self.program, block, self.resources.instrument, self.launch.tracker, self.accumulators)
 
-    def _make(self, pc: int) -> tuple[Any, Any]:
+    def _make(self, pc: int, *, spreads: bool) -> Callable[..., Any]:
+        """Return one of the two functions of a block."""
+        source, values = self._named.get(pc) or self._name_values(pc)
+        return source.find_maker(self.resources.sources.compile, spreads=spreads)(self, self._views, values)
+
+    def _name_values(self, pc: int) -> tuple[Source, dict[str, Any]]:
         block = self.program.blocks[pc]
-        instrument, sources = self.resources.instrument, self.resources.sources
+        instrument, sources = self.resources.instrument, self.resources.sources.blocks
         # Code that checks values is compiled and cached separately.
         key = -1 - pc if instrument is not None and instrument.numerics else pc
         source = sources.get(key)
         if source is None:
-            source = sources[key] = self._writer(block).compile_block()
+            source = sources[key] = self._writer(block).write_block()
         self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {
@@ -255,4 +265,5 @@ class Batch:
         constants = source.constants
         if self.sink is not None:
             constants = self.sink.wrap_calls(constants)
-        return source.make(self, self._views, {**constants, **sites})
+        self._named[pc] = source, {**constants, **sites}
+        return self._named[pc]

@@ -14,7 +14,7 @@ import numpy as np
 from pyptx.ir import Module
 from pyptx.isa.targets import find_target
 from pyptx.sim.base.formats import Array
-from pyptx.sim.execution.codegen import Source
+from pyptx.sim.execution.codegen import Compile, Sources, compile_text
 from pyptx.sim.execution.machine import Batch, Launch, Resources
 from pyptx.sim.execution.tracking import Tracker
 from pyptx.sim.images.binding import bind_variables
@@ -74,7 +74,7 @@ class Prepared:
     params: Region
     buffers: Buffers
     outputs: dict[str, Array]
-    sources: dict[int, Source]
+    sources: Sources
     exact: int
     at_once: int
     stats: Stats = field(default_factory=Stats)
@@ -261,7 +261,7 @@ def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:
 
 
 _MOST_PREPARED = 16
-Artifacts = tuple[Program, dict[int, Source], Tracker | None]
+Artifacts = tuple[Program, Sources, Tracker | None]
 _Key = tuple[tuple[tuple[int, str | None], ...], bool, bool, bool]
 _PREPARED: dict[_Key, tuple[list[Module], list[Artifacts]]] = {}
 """The most recent programs and the sources of their blocks. The key contains the ids of the modules, which the value
@@ -288,11 +288,12 @@ def _prepare_programs(
 
 
 def prepare_program(
-    module: Module, entry: str | None, variables: Globals, is_checked: bool, single: bool, poison: bool
-) -> Artifacts:
+    module: Module, entry: str | None, variables: Globals, is_checked: bool, single: bool, poison: bool,
+    compile: Compile = compile_text,
+) -> Artifacts:  # fmt: skip
     """Return the program of an entry, with room for the sources of its blocks, and its register tracker."""
     program = prepare(module, entry, single, variables)
-    return program, {}, Tracker.from_program(program) if poison or is_checked else None
+    return program, Sources(compile), Tracker.from_program(program) if poison or is_checked else None
 
 
 def _check_parts(parts: Mapping[str, int] | None) -> dict[str, int]:

@@ -16,7 +16,7 @@ from pyptx.diagnostics import PtxError, Severity, format_count
 from pyptx.driver.build import NoCompiler
 from pyptx.driver.devices import DEVICES
 from pyptx.driver.launcher import run_program
-from pyptx.driver.library import Untrusted
+from pyptx.driver.private import Untrusted
 from pyptx.driver.reports import SUFFIXES, Baseline, Record, format_report, list_new, read_records
 from pyptx.driver.settings import ORDERS, Settings
 from pyptx.sim.observers.checks import parse_choice
@@ -52,6 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="do not audit the dynamic linker: programs find the driver by its folder",
     )
     parser.add_argument(
+        "--no-cache", action="store_true", help="do not keep code that is compiled for kernels in the user's cache"
+    )
+    parser.add_argument(
         "--report", metavar="FILE", help="write every launch and what was found: .json, .sarif or .html"
     )
     parser.add_argument(
@@ -79,8 +82,9 @@ def run(args: argparse.Namespace) -> int:
             parse_choice(args.check, "report")
             settings = Settings(
                 args.device, args.devices, args.check, args.schedule, args.seed, args.order, stop=args.stop,
-                from_images=args.from_images, line_info=not args.no_line_info, audit=not args.no_audit, records=folder,
-                leaks=args.leaks, dump=str(make_folder(Path(args.dump))) if args.dump else "",
+                from_images=args.from_images, line_info=not args.no_line_info, audit=not args.no_audit,
+                cache=not args.no_cache, records=folder, leaks=args.leaks,
+                dump=str(make_folder(Path(args.dump))) if args.dump else "",
                 baseline=str(Path(args.baseline).resolve()) if args.baseline else "",
             )  # fmt: skip
             status = run_program(words, settings)

@@ -124,6 +124,8 @@ def _conclude(
 ) -> Code | None:
     """Report what a launch left. Return the code with which it fails, which the context keeps, None if it does not."""
     driver.instructions += outcome.instructions
+    if request.kernel.module.code is not None:
+        request.kernel.module.code.save()
     if outcome.checks is None:
         driver.heap.forget_fresh()
     if files is not None:

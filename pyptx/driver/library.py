@@ -3,8 +3,6 @@ user's cache."""
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,15 +17,12 @@ from pyptx.driver.build import (
     find_compiler,
     name_runtime,
 )
+from pyptx.driver.private import find_cache, make_private
 from pyptx.driver.runtime import VERSIONS
 
 PREBUILT = Path(__file__).parent / "prebuilt"
 """Libraries that a wheel brings, in folders named after the digest of their sources."""
 _AUDIT = "-audit"
-
-
-class Untrusted(Exception):
-    """A folder of programs that another user could have written."""
 
 
 def find_library() -> Path:
@@ -72,18 +67,3 @@ def build_all(folder: Path, compiler: Sequence[str]) -> None:
     for version in VERSIONS:
         build_runtime(library.parent / name_runtime(version), library, version, compiler)
     build_audit(folder / f"{digest}{_AUDIT}" / AUDIT_NAME, compiler)
-
-
-def find_cache() -> Path:
-    """Return the user's cache folder for this package."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "pyptx"
-
-
-def make_private(folder: Path) -> Path:
-    """Return a folder, created if needed, that only this user can write. Raise Untrusted for any other."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    status = folder.stat()
-    if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise Untrusted(f"{folder} belongs to another user or is writable by others: remove it")
-    return folder

@@ -13,6 +13,7 @@ import numpy as np
 from pyptx.check import check
 from pyptx.diagnostics import PtxError, Severity
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.compiled import CodeFile
 from pyptx.driver.device_runtime import link_device_runtime
 from pyptx.driver.images import read_image
 from pyptx.ir import Function, Module, VarDecl, visit
@@ -20,6 +21,7 @@ from pyptx.isa.limits import STATIC_SHARED, THREADS_PER_CTA, entry_registers, sm
 from pyptx.isa.targets import find_target
 from pyptx.parser import parse
 from pyptx.sim.base.formats import Array
+from pyptx.sim.execution.codegen import compile_text
 from pyptx.sim.launch.hosted import LoadedModule
 from pyptx.sim.program.frames import lay_out, measure_declaration
 
@@ -114,6 +116,8 @@ class LoadedImage:
 
     handle: int
     loaded: LoadedModule
+    code: CodeFile | None = None
+    """What earlier processes compiled for it."""
     kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
 
     @property
@@ -144,12 +148,13 @@ def load_image(driver: Driver, address: int, device: int) -> LoadedImage:
 
 def load_text(driver: Driver, text: str) -> LoadedImage:
     """Load PTX."""
-    module = _parse(link_device_runtime(text))
+    text = link_device_runtime(text)
+    module, code = _parse(text), driver.cache and driver.cache.find(text)
     try:
-        loaded = LoadedModule.load(module, driver.heap.space, _allocate)
+        loaded = LoadedModule.load(module, driver.heap.space, _allocate, code.compile if code else compile_text)
     except PtxError as why:
         raise DriverError(Code.ERROR_INVALID_PTX, str(why)) from None
-    image = driver.handles.add(lambda handle: LoadedImage(handle, loaded))
+    image = driver.handles.add(lambda handle: LoadedImage(handle, loaded, code))
     for item in module.directives:
         if isinstance(item, Function) and item.is_entry:
             image.kernels[item.name] = driver.handles.add(

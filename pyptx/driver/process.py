@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyptx.diagnostics import escape_unprintable
 from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.compiled import Cache
 from pyptx.driver.devices import DEVICES, Device, list_attributes
 from pyptx.driver.heap import Heap
 from pyptx.driver.ordering import Order
@@ -107,6 +108,7 @@ class Driver:
         self.devices: list[Device] = [DEVICES[settings.device]] * settings.count
         self.attributes = [list_attributes(device, ordinal) for ordinal, device in enumerate(self.devices)]
         self.heap, self.handles = Heap(), Handles()
+        self.cache = Cache.open() if settings.cache else None
         self.is_initialized = False
         self.primary = [
             self.handles.add(lambda handle, ordinal=ordinal: Context(handle, ordinal, is_primary=True))

@@ -32,6 +32,8 @@ class Settings:
     """Whether NVRTC and nvJitLink get the option that stores PTX, with `from_images`."""
     audit: bool = True
     """Whether the dynamic linker is audited: without, programs get no options, and find the driver by its folder."""
+    cache: bool = True
+    """Whether code that is compiled for kernels is kept for later processes."""
     baseline: str = ""
     """A report whose findings are not printed again."""
     dump: str = ""

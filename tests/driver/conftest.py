@@ -32,7 +32,8 @@ def run_program(library: Path, tmp_path: Path) -> Run:
         environment = make_environment(Settings(**options))  # pyright: ignore[reportArgumentType]
         # Places in installed packages are not the user's, so the program's own line is reported.
         packages = tmp_path / "site-packages"
-        packages.symlink_to(PROGRAMS)
+        if not packages.exists():
+            packages.symlink_to(PROGRAMS)
         environment["PYTHONPATH"] = os.pathsep.join([str(packages), str(Path(__file__).parent.parent.parent)])
         words = program
         if isinstance(program, str):

@@ -9,7 +9,8 @@ import pytest
 
 from pyptx.driver import build
 from pyptx.driver.build import NoCompiler, compute_digest, find_compiler
-from pyptx.driver.library import Untrusted, find_audit, find_cache, find_library, make_private
+from pyptx.driver.library import find_audit, find_library
+from pyptx.driver.private import Untrusted, find_cache, make_private
 
 
 def _find_nothing(name: str) -> None:

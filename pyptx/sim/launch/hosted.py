@@ -14,6 +14,7 @@ from pyptx.check.symbols import Symbol
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Module, VarDecl
 from pyptx.sim.base.formats import Array
+from pyptx.sim.execution.codegen import Compile, compile_text
 from pyptx.sim.hazards.ranges import AccessedMemory, find_accessed_memory
 from pyptx.sim.launch.arguments import Buffers
 from pyptx.sim.launch.observing import Observers
@@ -73,13 +74,17 @@ class LoadedModule:
     variables: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """The addresses and sizes of the variables that the host may ask for."""
     _globals: Globals = field(default_factory=Globals)
+    _compile: Compile = compile_text
     _registered: int = 0
     _programs: dict[tuple[str, bool, bool], Artifacts] = field(default_factory=dict[tuple[str, bool, bool], Artifacts])
 
     @classmethod
-    def load(cls, module: Module, space: AddressSpace, allocate: Allocate) -> LoadedModule:
-        """Place and initialize the variables of a module. Raise PtxError if an initializer has no value."""
-        loaded = cls(module, space, _globals=HostedGlobals(source=allocate))
+    def load(
+        cls, module: Module, space: AddressSpace, allocate: Allocate, compile: Compile = compile_text
+    ) -> LoadedModule:
+        """Place and initialize the variables of a module. `compile` compiles the text of blocks. Raise PtxError if an
+        initializer has no value."""
+        loaded = cls(module, space, _globals=HostedGlobals(source=allocate), _compile=compile)
         bodies, names, _ = checker.collect_bodies(module)
         numbers = {body.function.name: number for number, body in enumerate(bodies)}
         variables = Variables(module, names, lambda name: numbers.get(name, -1), 0, loaded._globals)
@@ -103,7 +108,7 @@ class LoadedModule:
         artifacts = self._programs.get(key)
         if artifacts is None:
             artifacts = self._programs[key] = prepare_program(
-                self.module, entry, self._globals, is_checked, False, poison
+                self.module, entry, self._globals, is_checked, False, poison, self._compile
             )
             self._register()
         return artifacts

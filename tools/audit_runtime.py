@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pyptx.driver.build import find_compiler, name_runtime
+from pyptx.driver.build import find_compiler
 from pyptx.driver.launcher import make_environment
 from pyptx.driver.library import find_library
 from pyptx.driver.settings import Settings
+from pyptx.driver.sources import name_runtime
 from tools.corpus import packages
 
 ROOT = Path(__file__).parent.parent

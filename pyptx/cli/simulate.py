@@ -8,19 +8,19 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from pyptx.cli import FINDINGS, OK, UNUSABLE
 from pyptx.cli.output import complain
 from pyptx.diagnostics import PtxError, Severity, format_count
-from pyptx.driver.build import NoCompiler
 from pyptx.driver.devices import DEVICES
 from pyptx.driver.launcher import run_program
 from pyptx.driver.private import Untrusted
 from pyptx.driver.reports import SUFFIXES, Baseline, Record, format_report, list_new, read_records
 from pyptx.driver.settings import ORDERS, Settings
-from pyptx.sim.observers.checks import parse_choice
-from pyptx.sim.scheduling.orders import SCHEDULES
+from pyptx.driver.sources import NoCompiler
+from pyptx.sim.scheduling.schedules import SCHEDULES
 
 _SHELL_SIGNAL = 128
 """Shells report a program that a signal ended with this number more."""
@@ -79,7 +79,9 @@ def run(args: argparse.Namespace) -> int:
         return UNUSABLE
     with tempfile.TemporaryDirectory(prefix="pyptx-") as folder:
         try:
-            parse_choice(args.check, "report")
+            if args.check != "all":
+                # Loads the simulator, which takes longer than all else here.
+                import_module("pyptx.sim.observers.checks").parse_choice(args.check, "report")
             settings = Settings(
                 args.device, args.devices, args.check, args.schedule, args.seed, args.order, stop=args.stop,
                 from_images=args.from_images, line_info=not args.no_line_info, audit=not args.no_audit,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -15,24 +14,20 @@ from pathlib import Path
 
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.lookup import Symbol, list_symbols
-from pyptx.driver.runtime import VERSIONS, write_sources
+from pyptx.driver.runtime import write_sources
 from pyptx.driver.signatures import PER_THREAD, Entry, write_parameters
+from pyptx.driver.sources import FOLDER, NAME, VERSIONS, NoCompiler, name_runtime
 
-NAME, AUDIT_NAME = "libcuda.so.1", "libpyptx_audit.so"
-_SOURCES = Path(__file__).parent / "csrc"
+_SOURCES = FOLDER / "csrc"
 _IN_C = ("cuGetProcAddress", "cuGetProcAddress_v2")
 """Functions that the C sources define."""
 _GIVES_BACK = re.compile("Free|Destroy|Release|Unload|Unregister")
 
 
-class NoCompiler(Exception):
-    """No C compiler was found."""
-
-
 def write_entries() -> str:
     """Return C source with an entry point for every function, and the table that looks them up."""
     symbols = list_symbols()
-    numbers = {symbol: number for number, symbol in enumerate(ENTRIES)}
+    numbers = {symbol: number for number, symbol in enumerate(sorted(ENTRIES))}
     per_thread = {symbol.name for symbol in symbols if symbol.per_thread}
     names = dict.fromkeys([*(symbol.name for symbol in symbols), *ENTRIES])
     plain = {symbol.name: symbol.plain for symbol in symbols}
@@ -75,6 +70,17 @@ def find_compiler() -> list[str]:
     raise NoCompiler("no C compiler found: install one, or the package `ziglang`")
 
 
+def build_libraries(folder: Path, compiler: Sequence[str]) -> None:
+    """Build those of the driver library and the runtime libraries that are missing in a folder."""
+    library = folder / NAME
+    if not library.exists():
+        build(library, compiler)
+    for version in VERSIONS:
+        runtime = folder / name_runtime(version)
+        if not runtime.exists():
+            build_runtime(runtime, library, version, compiler)
+
+
 def build(target: Path, compiler: Sequence[str]) -> None:
     """Build the driver library."""
     with tempfile.TemporaryDirectory() as folder:
@@ -96,11 +102,6 @@ def build_runtime(target: Path, driver: Path, version: int, compiler: Sequence[s
         _compile(target, compiler, [*options, *map(str, sources), str(driver), "-lpthread"])
 
 
-def name_runtime(version: int) -> str:
-    """Return the file name of the runtime library of a major version."""
-    return f"libcudart.so.{version}"
-
-
 def build_audit(target: Path, compiler: Sequence[str]) -> None:
     """Build the auditor. Raise RuntimeError where the C library has none: only glibc has."""
     _compile(target, compiler, [str(_SOURCES / "audit.c")])
@@ -115,13 +116,3 @@ def _compile(target: Path, compiler: Sequence[str], words: Sequence[str]) -> Non
         if process.returncode:
             raise RuntimeError(f"{' '.join(compiler)} failed:\n{process.stderr}")
         library.replace(target)
-
-
-def compute_digest() -> str:
-    """Return a digest of everything that the libraries are built from."""
-    digest = hashlib.sha256(write_entries().encode())
-    for version in VERSIONS:
-        digest.update("".join(write_sources(version).values()).encode())
-    for path in sorted(_SOURCES.rglob("*.[ch]")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

@@ -12,11 +12,9 @@ from pyptx.driver import AFTER_RESTART
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.library import find_library
 from pyptx.driver.process import Driver
-from pyptx.driver.settings import Settings
+from pyptx.driver.settings import LIBRARY, Settings
 from pyptx.driver.streams import finish
 
-LIBRARY = "PYPTX_DRIVER_LIBRARY"
-"""The environment variable that names the library."""
 _ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
 _DRIVERS: list[Driver] = []
 _CALLBACKS: list[Any] = []
@@ -26,7 +24,9 @@ _ACTIVE = threading.Event()
 def start(settings: Settings | None = None) -> Driver:
     """Return the driver of this process; create it if there is none yet."""
     if not _DRIVERS:
-        _DRIVERS.append(Driver(settings or Settings.from_environment(), list(ENTRIES.values())))
+        _DRIVERS.append(
+            Driver(settings or Settings.from_environment(), [ENTRIES[symbol] for symbol in sorted(ENTRIES)])
+        )
     return _DRIVERS[0]
 
 

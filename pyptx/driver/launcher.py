@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyptx
-from pyptx.driver.connection import LIBRARY
 from pyptx.driver.library import find_audit, find_library
-from pyptx.driver.settings import PREFIX, Settings
+from pyptx.driver.settings import LIBRARY, PREFIX, Settings
 
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from pyptx.driver.program import run; del sys.path[0]; "

@@ -4,21 +4,12 @@ user's cache."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
-from pyptx.driver.build import (
-    AUDIT_NAME,
-    NAME,
-    NoCompiler,
-    build,
-    build_audit,
-    build_runtime,
-    compute_digest,
-    find_compiler,
-    name_runtime,
-)
 from pyptx.driver.private import find_cache, make_private
-from pyptx.driver.runtime import VERSIONS
+from pyptx.driver.sources import AUDIT_NAME, NAME, VERSIONS, NoCompiler, compute_digest, name_runtime
 
 PREBUILT = Path(__file__).parent / "prebuilt"
 """Libraries that a wheel brings, in folders named after the digest of their sources."""
@@ -28,14 +19,11 @@ _AUDIT = "-audit"
 def find_library() -> Path:
     """Return the driver library, which is always called `libcuda.so.1`, in a folder with the runtime libraries only;
     build them if needed."""
-    library = _find_folder("") / NAME
-    if not library.exists():
-        build(library, find_compiler())
-    for version in VERSIONS:
-        runtime = library.parent / name_runtime(version)
-        if not runtime.exists():
-            build_runtime(runtime, library, version, find_compiler())
-    return library
+    folder = _find_folder("")
+    if not all((folder / name).exists() for name in (NAME, *map(name_runtime, VERSIONS))):
+        build = _load_build()
+        build.build_libraries(folder, build.find_compiler())
+    return folder / NAME
 
 
 def find_audit() -> Path | None:
@@ -43,11 +31,21 @@ def find_audit() -> Path | None:
     has no auditors, or no compiler works."""
     library = _find_folder(_AUDIT) / AUDIT_NAME
     if not library.exists():
+        build = _load_build()
         try:
-            build_audit(library, find_compiler())
+            build.build_audit(library, build.find_compiler())
         except (NoCompiler, RuntimeError):
             return None
     return library
+
+
+def build_all(folder: Path, compiler: Sequence[str]) -> None:
+    """Build all libraries in a folder that becomes `PREBUILT` in a wheel."""
+    build, digest = _load_build(), compute_digest()
+    for suffix in ("", _AUDIT):
+        (folder / f"{digest}{suffix}").mkdir(parents=True)
+    build.build_libraries(folder / digest, compiler)
+    build.build_audit(folder / f"{digest}{_AUDIT}" / AUDIT_NAME, compiler)
 
 
 def _find_folder(suffix: str) -> Path:
@@ -57,13 +55,6 @@ def _find_folder(suffix: str) -> Path:
     return prebuilt if prebuilt.is_dir() else make_private(find_cache() / "driver" / name)
 
 
-def build_all(folder: Path, compiler: Sequence[str]) -> None:
-    """Build all libraries in a folder that becomes `PREBUILT` in a wheel."""
-    digest = compute_digest()
-    for suffix in ("", _AUDIT):
-        (folder / f"{digest}{suffix}").mkdir(parents=True)
-    library = folder / digest / NAME
-    build(library, compiler)
-    for version in VERSIONS:
-        build_runtime(library.parent / name_runtime(version), library, version, compiler)
-    build_audit(folder / f"{digest}{_AUDIT}" / AUDIT_NAME, compiler)
+def _load_build() -> ModuleType:
+    """Return the module that builds; it loads the whole simulator, which takes longer than all else here."""
+    return import_module("pyptx.driver.build")

@@ -6,18 +6,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.codes import Code
 from pyptx.driver.lookup import list_symbols
 from pyptx.driver.signatures import C_TYPES, write_parameters
+from pyptx.driver.sources import FOLDER
 
-VERSIONS = {12: 12090, 13: 13050}
-"""The versions that the libraries report, by the number in their file name."""
 _TYPES = C_TYPES | {"dim3": "Dim3", "extent": "Extent", "pitched": "Pitched"}
 _SUFFIXES = {"z": "_ptsz", "d": "_ptds"}
-_FOLDER = Path(__file__).parent
 ERRORS = {
     9: "InvalidConfiguration", 12: "InvalidPitchValue", 13: "InvalidSymbol", 21: "InvalidMemcpyDirection",
     98: "InvalidDeviceFunction",
@@ -50,7 +47,7 @@ class Function:
 
 def list_functions(version: int) -> list[Function]:
     """Return the functions of a major version."""
-    lines = (_FOLDER / "runtime.txt").read_text("ascii").splitlines()
+    lines = (FOLDER / "runtime.txt").read_text("ascii").splitlines()
     functions: list[Function] = []
     for line in lines:
         name, *words = line.split()
@@ -84,7 +81,7 @@ def _separate(name: str) -> str:
 def list_properties(version: int) -> list[tuple[str, str, list[int]]]:
     """Return the type, name and attributes of each member of `cudaDeviceProp` in a major version."""
     members: list[tuple[str, str, list[int]]] = []
-    for line in (_FOLDER / "runtime_properties.txt").read_text("ascii").splitlines():
+    for line in (FOLDER / "runtime_properties.txt").read_text("ascii").splitlines():
         kind, name, *attributes = line.split()
         name, _, only = name.partition("@")
         if kind != "#" and (not only or int(only) == version):

@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields
 from pyptx.driver.devices import DEVICES
 
 PREFIX = "PYPTX_DRIVER_"
+LIBRARY = PREFIX + "LIBRARY"
+"""The environment variable that names the library."""
 ORDERS = ("sync", "deferred")
 _MOST_DEVICES = 16
 

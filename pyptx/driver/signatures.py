@@ -42,7 +42,7 @@ class Entry:
 
 
 ENTRIES: dict[str, Entry] = {}
-"""The entries by symbol, in the order of their numbers in the library."""
+"""The entries by symbol. Their numbers in the library are in alphabetical order."""
 
 
 def entry(

@@ -15,7 +15,7 @@ import numpy as np
 
 from pyptx.decorator import Kernel
 from pyptx.diagnostics import format_count
-from pyptx.sim.scheduling.orders import SCHEDULES, SEEDED
+from pyptx.sim.scheduling.schedules import SCHEDULES, SEEDED
 from pyptx.testing.trials import Failure, Inputs, Reference, Subject, Trial, run_trial, save_timeline
 
 SEEDS = 5

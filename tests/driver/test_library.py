@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from pyptx.driver import build
-from pyptx.driver.build import NoCompiler, compute_digest, find_compiler
+from pyptx.driver.build import find_compiler
+from pyptx.driver.calls import ENTRIES
 from pyptx.driver.library import find_audit, find_library
 from pyptx.driver.private import Untrusted, find_cache, make_private
+from pyptx.driver.sources import ENTRY, FOLDER, NoCompiler, compute_digest
 
 
 def _find_nothing(name: str) -> None:
@@ -76,3 +81,23 @@ def test_libraries_in_the_package_need_no_compiler_unless_the_sources_differ(
     monkeypatch.setattr("pyptx.driver.library.compute_digest", lambda: "another")
     with pytest.raises(NoCompiler):
         find_library()
+
+
+def test_the_digest_covers_the_kinds_of_every_entry() -> None:
+    """It reads them from the sources, without loading them."""
+    found: dict[str, tuple[str, ...]] = {}
+    for path in (FOLDER / "calls").glob("*.py"):
+        for text in ENTRY.findall(path.read_text("utf-8")):
+            call = ast.parse(f"f({text})", mode="eval").body
+            assert isinstance(call, ast.Call)
+            symbols, *kinds = (str(ast.literal_eval(argument)) for argument in call.args)
+            found.update(dict.fromkeys(symbols.split(), tuple("".join(kinds).split())))
+    assert found == {name: entry.kinds for name, entry in ENTRIES.items()}
+
+
+def test_starting_a_program_loads_no_simulator(library: Path) -> None:
+    assert find_audit()
+    code = "import sys, pyptx.cli.simulate as s, pyptx.driver.library as l; l.find_library(); l.find_audit()\n"
+    code += "print(*(name for name in sys.modules if name in ('numpy', 'pyptx.driver.calls', 'pyptx.parser')))"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout == "\n"

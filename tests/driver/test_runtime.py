@@ -9,8 +9,9 @@ from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
 
-from pyptx.driver.build import find_compiler, name_runtime
+from pyptx.driver.build import find_compiler
 from pyptx.driver.runtime import list_errors, list_functions, list_properties
+from pyptx.driver.sources import name_runtime
 from tests.driver.conftest import PROGRAMS, Run
 from tests.driver.test_lookup import parse_kind, read_header
 

@@ -27,8 +27,9 @@ from pyptx.sim.program.blocks import Program, prepare
 from pyptx.sim.program.shapes import Dim, check_integer, check_shape, parse_dim3
 from pyptx.sim.program.variables import PARAM_BASE, Globals
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.orders import SCHEDULES, reverses_ctas
+from pyptx.sim.scheduling.orders import reverses_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
+from pyptx.sim.scheduling.schedules import SCHEDULES
 from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.flights import Flight
 from pyptx.sim.state.printing import Printed

@@ -15,7 +15,7 @@ from pyptx.sim.observers.statistics.report import Statistics
 from pyptx.sim.observers.timeline import Timeline
 from pyptx.sim.observers.watching import Change
 from pyptx.sim.reports.findings import group_by_cause
-from pyptx.sim.scheduling.orders import SEEDED
+from pyptx.sim.scheduling.schedules import SEEDED
 
 _MOST_PRINTED = 2000
 _MOST_NAMED = 3

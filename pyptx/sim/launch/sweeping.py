@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyptx.diagnostics import PtxError, Severity
-from pyptx.sim.scheduling.orders import SCHEDULES, SEEDED
+from pyptx.sim.scheduling.schedules import SCHEDULES, SEEDED
 
 SEEDS = 5
 

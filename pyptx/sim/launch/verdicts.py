@@ -13,7 +13,7 @@ from pyptx.sim.reports.graph import Hang
 from pyptx.sim.reports.source_lines import find_module_text, read_source_lines
 from pyptx.sim.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, NOT_A_BARRIER, PHASE_UNOBSERVED, faults
 from pyptx.sim.rules.advice import COUNT
-from pyptx.sim.scheduling.orders import SEEDED
+from pyptx.sim.scheduling.schedules import SEEDED
 
 _WRAPPED = (ADDRESS_OVERFLOW, NARROWED)
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes, Shape
+from pyptx.sim.scheduling.schedules import SEEDED
 from pyptx.sim.state.effects import BULK, COPIES, STORES, TCGEN05, TENSOR_STORES, WGMMA
 
-SEEDED = ("random", "adversarial")
-SCHEDULES = ("eager", "lazy", *SEEDED)
 Key = tuple[int, int, int]
 """A rank, minus the call depth, and the block (negative if higher ones run first): the lowest key runs."""
 

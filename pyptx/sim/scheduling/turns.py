@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyptx.sim.scheduling.orders import SEEDED
+from pyptx.sim.scheduling.schedules import SEEDED
 
 _NEWEST, _OLDEST, _LATE, _ALTERNATE, _RANDOM = "newest", "oldest", "late", "alternate", "random"
 _ADVERSE = (_NEWEST, _OLDEST, _LATE, _ALTERNATE)

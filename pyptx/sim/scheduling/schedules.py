@@ -1,0 +1,6 @@
+"""The names of the schedules."""
+
+from __future__ import annotations
+
+SEEDED = ("random", "adversarial")
+SCHEDULES = ("eager", "lazy", *SEEDED)

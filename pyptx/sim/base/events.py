@@ -92,6 +92,11 @@ class Place:
     origin: Origin | None
     text: str = ""
 
+    @property
+    def line(self) -> int:
+        """Its line, 0 if unknown."""
+        return self.origin.line if self.origin else 0
+
     def __str__(self) -> str:
         location = str(self.origin) if self.origin else ""
         return f"`{self.text}` at {location}" if location and self.text else f"`{self.text}`" if self.text else location

@@ -40,7 +40,7 @@ class Change:
     @property
     def line(self) -> int:
         """The line of the instruction, 0 if it has none."""
-        return self.place.origin.line if self.place.origin else 0
+        return self.place.line
 
     def __str__(self) -> str:
         suffix = f" and {len(self.ctas) - 1} more" if len(self.ctas) > 1 else ""

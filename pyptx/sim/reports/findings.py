@@ -106,7 +106,7 @@ class Finding:
             message += f" ({_format_times(self.count)})"
         help, other_origin = self.help or REMEDIES[self.rule.code], self.other.origin if self.other else None
         result = self.rule.report(self.place.origin, message, notes=notes, help=help, other=other_origin)
-        return replace(result, details=self.details) if self.details else result
+        return replace(result, details=self.details)
 
     def as_json(self) -> dict[str, object]:
         """Return plain values."""
@@ -118,7 +118,7 @@ class Finding:
             "other": {
                 "instruction": self.other.text,
                 "file": first.file if first else None,
-                "line": first.line if first else 0,
+                "line": self.other.line,
                 "agent": self.other_agent.as_json() if self.other_agent else None,
             }
             if self.other
@@ -184,7 +184,8 @@ def group_by_cause(findings: Iterable[Finding]) -> list[Finding]:
     return [_merge_findings(cause.findings) for cause in causes]
 
 
-_Point = tuple[int, int]
+_Point = tuple[int, ...]
+"""A line and column, empty if unknown."""
 
 
 @dataclass(slots=True)
@@ -200,7 +201,7 @@ class _Cause:
     def from_finding(cls, finding: Finding) -> _Cause:
         origin, other_origin = finding.place.origin, finding.other.origin if finding.other else None
         if origin is None or other_origin is None:
-            return cls(id(finding), [finding], (0, 0), (0, 0))
+            return cls(id(finding), [finding], (), ())
         first, last = (other_origin.line, other_origin.col), (origin.line, origin.col)
         # In a loop, the missing point is before one place and after the other.
         around = last <= first
@@ -223,15 +224,11 @@ def _merge_findings(group: Sequence[Finding]) -> Finding:
     first = group[0]
     if len(group) == 1:
         return first
-    pairs = [f"{_shorten(finding.place)} after {_shorten(finding.other)}" for finding in group[1:] if finding.other]
+    pairs = [f"line {finding.place.line} after line {finding.other.line}" for finding in group[1:] if finding.other]
     suffix = f" and {len(pairs) - _MOST_LISTED} more" if len(pairs) > _MOST_LISTED else ""
     pairs_of = "pair" if len(pairs) == 1 else "pairs"
     note = f"also at {len(pairs)} more {pairs_of} of places: {', '.join(pairs[:_MOST_LISTED])}{suffix}"
     return replace(first, notes=(*first.notes, note), count=sum(finding.count for finding in group))
-
-
-def _shorten(place: Place) -> str:
-    return f"line {place.origin.line}" if place.origin else f"`{place.text}`"
 
 
 def show(findings: Iterable[Finding], source: str | None = None, *, colour: bool = False) -> str:

@@ -97,10 +97,8 @@ class Node:
             "kind": self.kind,
             "missing": self.missing,
             "advice": self.advice,
-            "declared": self.place.origin.line if self.place and self.place.origin else 0,
-            "waiting": [
-                {"who": agents, "line": p.origin.line if p.origin else 0, "at": str(p)} for agents, p in self.waiters
-            ],
+            "declared": self.place.line if self.place else 0,
+            "waiting": [{"who": agents, "line": p.line, "at": str(p)} for agents, p in self.waiters],
             "could_have": self.could,
             "signaled_by": self.signals,
             "history": self.history,

@@ -35,7 +35,7 @@ class Stand:
     @property
     def line(self) -> int:
         """The line of the instruction, 0 if it has none."""
-        return self.place.origin.line if self.place.origin else 0
+        return self.place.line
 
     def __str__(self) -> str:
         suffix = "" if self.lanes == 32 else f" ({format_count('lane', self.lanes)})"

@@ -23,14 +23,18 @@ def find_module_text(modules: Sequence[Module], places: Iterable[Origin | None])
     spans = {place for place in places if isinstance(place, Span)}
     if len(modules) > 1 or not spans:
         return None
-    text = emit(modules[0])
+    (module,) = modules
+    text = emit(module)
     lines = text.split("\n")
-    for node in visit(modules[0]):
-        span = opcode_span(node) if isinstance(node, Instruction) else None
-        if span is None or span not in spans or not isinstance(node, Instruction):
+    for node in visit(module):
+        if not isinstance(node, Instruction):
             continue
-        if span.line > len(lines) or not lines[span.line - 1].startswith(node.full_opcode, span.col - 1):
-            return None
+        span = opcode_span(node)
+        if isinstance(span, Span) and span in spans:
+            # An edited module may have fewer lines.
+            line = "".join(lines[span.line - 1 : span.line])
+            if not line.startswith(node.full_opcode, span.col - 1):
+                return None
     return text
 
 

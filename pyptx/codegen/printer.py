@@ -177,9 +177,6 @@ _TEXTS: dict[type[Expr], Callable[[Any], str]] = {
 
 def _fit(before: str, expr: Expr, after: str, indent: str) -> str:
     """Return a line, broken inside its brackets if it is too long."""
-    flat = format_expression(expr)
-    if len(indent) + len(before) + len(flat) + len(after) <= WIDTH:
-        return f"{indent}{before}{flat}{after}"
     return f"{indent}{before}{_break(expr, indent, len(before), len(after))}{after}"
 
 

@@ -22,6 +22,10 @@ class _Round(Body):
     watched = True
     """Whether the body is user code, which may rebind names."""
     bindings: Sequence[Bindings] = ()
+    breaks = False
+    """Whether the body leaves it with `break_`."""
+    continues = False
+    """Whether the body goes on with `continue_`."""
 
     def watch(self) -> None:
         """Record the values of the user's variables before the first iteration."""
@@ -47,11 +51,10 @@ class _Round(Body):
 
 
 class Loop(_Round):
-    """A loop: its start, the targets of `continue_` and `break_`, and whether they are used."""
+    """A loop: its start, and the targets of `continue_` and `break_`."""
 
     def __init__(self, title: str, label: str, pred: Any = None, first: Any = None) -> None:
         self.title, self.label, self.pred, self.first = title, label, pred, first
-        self.breaks = self.continues = False
 
     def begin(self) -> OpenBody:
         trace = self.trace
@@ -171,7 +174,6 @@ class ExactLoop(_Round):
     def __init__(self, label: str, pred: Any, uni: bool, end: str | None) -> None:
         self.label = self.start = self.next = label
         self.pred, self.uni, self.last = pred, uni, end
-        self.breaks = self.continues = False
 
     @property
     def done(self) -> str:

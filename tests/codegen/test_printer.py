@@ -161,6 +161,12 @@ def test_a_long_text_becomes_adjacent_literals_without_an_empty_one(dense: bool,
     assert [len(literal) for literal in literals] == sizes
 
 
+def _nest(step: Step, levels: int) -> Step:
+    for _ in range(levels):
+        step = Repeat(Name("i"), Name("n"), (step,))
+    return step
+
+
 def _list_steps(name: Name, text: str) -> dict[str, Step]:
     """Return a step of each kind that is as long as a name or a text."""
     pair = Tuple((name, Name("b")))
@@ -182,6 +188,12 @@ def _list_steps(name: Name, text: str) -> dict[str, Step]:
         "a note": Note(text), "a docstring": Doc(text), "a decorator": Define("f", (line,), (call(Name("g"), name),)),
         "an import": Import("a", tuple(f"{name.id}{letter}" for letter in "abc")),
         "a comprehension": Line(Comprehension(call(Name("f"), Name("i")), Name("i"), List((name, name)))),
+        "a comprehension of long calls": Line(Comprehension(call(Name("f"), name), name, name)),
+        "an item of a long index": Line(call(Item(Name("f"), call(Name("g"), name)), Name("b"))),
+        "a product of sums": Line(Binary("*", Binary("+", name, name), call(Name("f"), name)), target=Name("x")),
+        "escapes": Line(Literal(text.replace("e", "\0"))),
+        "dense escapes": Line(Literal(text.replace("e", "\0"), dense=True)),
+        "a deep text": _nest(Line(call(Name("f"), Literal(text[:8].replace("e", "\0")), Literal(text[:1]))), 26),
         "a condition": Block(call(Name("g"), pred=Lambda(Binary("<", name, Literal(9)))), (line,)),
     }  # fmt: skip
 

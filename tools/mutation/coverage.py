@@ -12,7 +12,6 @@ import queue
 import sys
 import threading
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from tools.mutation.trees import Point, Tree, compile_counting, compile_plain
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
 FILE_SECONDS = 3600.0
+_TURN_SECONDS = 0.5
 _AHEAD = (0, 2)
 """How many turns the cases of a test are ahead of others if its file is named after the module, or is of its
 package."""
@@ -193,7 +193,8 @@ class Coverage:
     def rank_tests(self, point: Point) -> list[Measurement]:
         """Return the tests that may detect a change to a statement, likeliest first: those that execute it, then the
         others of a file with such a test, because tests may share results. The cases of a parametrized test take turns
-        with other tests, because they resemble each other; those near the module in the tree are some turns ahead."""
+        of a fraction of a second with other tests, because they resemble each other; those near the module in the tree
+        are some turns ahead."""
         hit = np.zeros(len(self.tests), bool)
         importers = set[str]()
         for version, files in self.files.items():
@@ -203,11 +204,11 @@ class Coverage:
             importers |= {file for file in files if (self.import_bits[file] & mask).any()}
         near = {self.tests[number].file for number in np.flatnonzero(hit)} | importers
         affinity = self._affinity(point.path) if importers else hit
-        ranks: list[tuple[tuple[bool, int, bool, bool, bool, float], Measurement]] = []
+        ranks: list[tuple[tuple[bool, float, bool, bool, bool, float], Measurement]] = []
         for file in near:
             mirrors, of_package = _mirrors(file, point.path), is_of_package(file, point.path)
             ahead = _AHEAD[mirrors] + _AHEAD[of_package]
-            rounds = Counter[str]()
+            spent = dict[str, float]()
             for number in sorted(self.by_file.get(file, ()), key=lambda number: self.tests[number].seconds):
                 test = self.tests[number]
                 runs = bool(hit[number]) or file in importers
@@ -215,13 +216,13 @@ class Coverage:
                     function = test.name.partition("[")[0] if runs else file
                     key = (
                         not runs,
-                        max(0, rounds[function] - ahead),
+                        max(0, spent.get(function, 0.0) // _TURN_SECONDS - ahead),
                         not mirrors,
                         not of_package,
                         not affinity[number],
                     )
                     ranks.append(((*key, test.seconds), test))
-                    rounds[function] += 1
+                    spent[function] = spent.get(function, 0.0) + test.seconds
         return [test for _, test in sorted(ranks, key=lambda rank: rank[0])]
 
     def _mask(self, point: Point, present: Bits) -> Bits:

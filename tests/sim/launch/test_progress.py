@@ -245,6 +245,16 @@ def test_streams_and_machines_say_that_they_take_very_long(
     assert note.startswith(words)
 
 
+def test_a_machine_that_stops_on_its_way_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_VERY_LONG", 0)
+    monkeypatch.setattr(progress, "_FASTEST", 1e3)
+    machine = sim.Machine(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),), batch_lanes=64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert machine.run(until=lambda state: True)
+        assert not machine.run()
+
+
 def test_a_launch_of_one_batch_or_of_seconds_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_SETTLED", 0)
     with warnings.catch_warnings():

@@ -77,7 +77,7 @@ def _copy(
             address_in_global = _record_accesses(
                 checks, site, place, lane, target_space, target_addresses[position], "w"
             )
-            if address_in_global is not None:
-                _record_edit(checks, place, checks.group_lanes(lane).first, address_in_global)
-                checks.engine.maps.release(address_in_global)
+            assert address_in_global is not None
+            _record_edit(checks, place, checks.group_lanes(lane).first, address_in_global)
+            checks.engine.maps.release(address_in_global)
     inner(site, lanes, mask, target_space, target, source_space, source, outs, *size)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyptx.driver import AFTER_RESTART
 from pyptx.runtime import device_views, streams
 from pyptx.runtime.arrays import Array, Described, DeviceView, get_numpy_dtype
 from pyptx.runtime.bindings import CallError, call, in_context, load_api
@@ -89,23 +90,23 @@ def _to_cupy(value: DeviceArray) -> Any:
 
 
 _PENDING: list[tuple[Any, list[Any]]] = []
-"""CPU tensors of launches of the simulated driver, with an event after the launch. PyTorch's allocator for a GPU reuses
-freed memory in the order of its stream; the one for the CPU does not."""
+"""What must live until a launch has ended, with an event after the launch: arrays with DLPack, whose libraries know
+nothing of it; and CPU tensors, whose memory PyTorch's allocator does not reuse in the order of a stream."""
 _LOCK = threading.Lock()
 
 
 def _keep(views: Sequence[DeviceView], stream: int, *, is_current: bool) -> None:
-    """Keep the memory of tensors until the launch in a stream has ended."""
+    """Keep the memory of arrays until the launch in a stream has ended, unless their libraries do."""
     tensors = [view.owner for view in views if hasattr(view.owner, "record_stream")]
-    if not tensors:
-        return
-    if tensors[0].device.type == "cpu":
-        if not streams.is_capturing(stream):
-            _keep_until_done(tensors, stream)
-    elif not is_current:
+    owners = [view.owner for view in views if view.exports_dlpack]
+    owners += [tensor for tensor in tensors if tensor.device.type == "cpu"]
+    if owners and not streams.is_capturing(stream):
+        _keep_until_done(owners, stream)
+    on_device = [tensor for tensor in tensors if tensor.device.type == "cuda"]
+    if on_device and not is_current:
         torch: Any = sys.modules["torch"]
-        external = torch.cuda.ExternalStream(stream, device=tensors[0].device)
-        for tensor in tensors:
+        external = torch.cuda.ExternalStream(stream, device=on_device[0].device)
+        for tensor in on_device:
             tensor.record_stream(external)
 
 
@@ -129,6 +130,9 @@ def _is_done(event: Any) -> bool:
     except CallError as why:
         return why.name != "CUDA_ERROR_NOT_READY"
     return True
+
+
+AFTER_RESTART.append(_PENDING.clear)
 
 
 def find_current_device() -> int:

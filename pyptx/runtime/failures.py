@@ -28,9 +28,9 @@ def explained(plan: Plan) -> Generator[None]:
 def make_error(plan: Plan, why: CallError) -> PtxError:
     """Return the error for a call that failed while a plan was launched."""
     definition = plan.definition
-    shape = f"grid {_write(plan.grid)}, block {_write(definition.block)}"
+    shape = f"grid {write_extents(plan.grid)}, block {write_extents(definition.block)}"
     if definition.cluster != (1, 1, 1):
-        shape += f", clusters of {_write(definition.cluster)}"
+        shape += f", clusters of {write_extents(definition.cluster)}"
     notes = [f"the launch: {shape}, {plan.kernel_trace.dynamic_shared} bytes of dynamic shared memory"]
     help = f"{definition.name}.simulate(…) with the same arguments checks the kernel on the CPU and finds the cause"
     if why.code in FAULTS:
@@ -42,5 +42,6 @@ def make_error(plan: Plan, why: CallError) -> PtxError:
     return PtxError([DRIVER.report(find_definition(definition.function), message, notes=notes, help=help)])
 
 
-def _write(extents: tuple[int, ...]) -> str:
+def write_extents(extents: tuple[int, ...]) -> str:
+    """Return a grid, block or cluster for a message."""
     return "×".join(map(str, extents))

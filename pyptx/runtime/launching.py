@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
+from pyptx.diagnostics import PtxError
+from pyptx.driver import AFTER_RESTART
+from pyptx.dsl.origin import find_definition
 from pyptx.runtime.bindings import call, in_context, load_api
-from pyptx.runtime.failures import explained
+from pyptx.runtime.failures import explained, write_extents
 from pyptx.runtime.modules import Loaded, find_loaded
 from pyptx.runtime.parameters import encode_plan
 from pyptx.runtime.planning import Plan
+from pyptx.runtime.rules import DRIVER
 from pyptx.runtime.streams import is_capturing
 from pyptx.sim.program.frames import lay_out
 
@@ -29,6 +34,7 @@ def launch(
     `programmatic` one may overlap with the preceding one of its stream."""
     data = encode_plan(plan, arrays)
     with explained(plan), in_context(device) as context:
+        check_limits(plan, device)
         loaded = find_loaded(plan, context, device)
         _note_capture(loaded, stream)
         config = _configure(plan, stream, cooperative, programmatic)
@@ -37,6 +43,43 @@ def launch(
         start = ctypes.addressof(buffer)
         pointers = (ctypes.c_void_p * len(layout))(*(start + offset for _, offset, _ in layout))
         call("cuLaunchKernelEx", config, loaded.function, ctypes.addressof(pointers) if layout else 0, 0)
+
+
+def check_limits(plan: Plan, device: int) -> None:
+    """Raise PtxError if a launch exceeds what a device can run."""
+    names = load_api().CUdevice_attribute
+    grid, shared = (*plan.grid, 1, 1)[:3], plan.kernel_trace.dynamic_shared
+    checks = [
+        ("the grid's x", grid[0], names.CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
+        ("the grid's y", grid[1], names.CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+        ("the grid's z", grid[2], names.CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z),
+        ("threads of a block", prod(plan.definition.block), names.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        ("bytes of dynamic shared memory", shared, names.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+    ]
+    problems = [
+        f"{what} must not exceed {limit}, found {value}"
+        for what, value, name in checks
+        if value > (limit := find_limit(name, device))
+    ]
+    cluster = (*plan.definition.cluster, 1, 1)[:3]
+    problems += [
+        f"the grid {write_extents(plan.grid)} must be a multiple of the cluster {write_extents(cluster)}"
+    ] * any(size % part for size, part in zip(grid, cluster, strict=True))
+    if problems:
+        message = f"`{plan.definition.name}` on device {device}: {'; '.join(problems)}"
+        raise PtxError([DRIVER.report(find_definition(plan.definition.function), message)])
+
+
+_LIMITS: dict[tuple[int, int], int] = {}
+AFTER_RESTART.append(_LIMITS.clear)
+
+
+def find_limit(name: Any, device: int) -> int:
+    """Return an attribute of a device."""
+    key = int(name), device
+    if key not in _LIMITS:
+        _LIMITS[key] = call("cuDeviceGetAttribute", name, device)
+    return _LIMITS[key]
 
 
 def _note_capture(loaded: Loaded, stream: int) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pyptx.diagnostics import Diagnostic, Origin, PtxError
 from pyptx.driver import AFTER_RESTART, is_active
 from pyptx.dsl.lines import map_origins
+from pyptx.dsl.origin import find_definition
 from pyptx.emitter import emit
 from pyptx.isa.targets import FIRST_PTX, Target, find_target
 from pyptx.runtime.bindings import CallError, call, get_capability, load_api
@@ -103,7 +104,7 @@ def _load(plan: Plan, device: int) -> Loaded:
         # Without the tools, the driver compiles the PTX.
         with suppress(ToolMissing):
             image = assemble(text, target, origin_of=origins.get).data
-    module = _load_image(image + b"\0", text, origins)
+    module = _load_image(plan, image + b"\0", text, origins)
     function = int(call("cuModuleGetFunction", module, plan.definition.name.encode()))
     loaded = Loaded(module, function)
     _allow(plan, function)
@@ -122,7 +123,7 @@ def choose_target(plan: Plan, device: int) -> str:
     return name if target.suffix or f"sm_{capability}" not in FIRST_PTX else f"sm_{capability}"
 
 
-def _load_image(image: bytes, text: str, origins: Mapping[int, Origin | None]) -> int:
+def _load_image(plan: Plan, image: bytes, text: str, origins: Mapping[int, Origin | None]) -> int:
     options = load_api().CUjit_option
     log = bytes(_LOG_SIZE)  # the driver writes into it, as cuda-bindings has it
     names = [options.CU_JIT_ERROR_LOG_BUFFER, options.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
@@ -131,7 +132,8 @@ def _load_image(image: bytes, text: str, origins: Mapping[int, Origin | None]) -
     except CallError as why:
         messages = log.rstrip(b"\0").decode("utf-8", "replace")
         findings: tuple[Diagnostic, ...] = parse_log(messages, text, origins.get)
-        raise PtxError([DRIVER.report(None, str(why), notes=messages.splitlines()), *findings], text) from None
+        message, place = f"`{plan.definition.name}` cannot be loaded: {why}", find_definition(plan.definition.function)
+        raise PtxError([DRIVER.report(place, message, notes=messages.splitlines()), *findings], text) from None
 
 
 def _allow(plan: Plan, function: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -23,10 +25,10 @@ from tests.runtime.device_memory import DeviceMemory
 from tests.runtime.test_calls import A, B, add_scaled, tensor_copy
 
 
-def plan_call(k: Kernel, *shapes: tuple[int, ...], dtype: str = "float32", **keywords: Any) -> Plan:
+def plan_call(k: Kernel, *shapes: tuple[int, ...], grid: Any = None, **keywords: Any) -> Plan:
     """Return the plan of a call with inputs of these shapes."""
-    inputs = [Described(shape, dtype) for shape in shapes]
-    return make_plan(k, inputs, [], grid=None, positional=None, keywords=keywords, options=RESERVED)
+    inputs = [Described(shape, "float32") for shape in shapes]
+    return make_plan(k, inputs, [], grid=grid, positional=None, keywords=keywords, options=RESERVED)
 
 
 def test_a_plan_runs_on_device_memory(device: DeviceMemory) -> None:
@@ -119,3 +121,19 @@ def test_the_module_of_a_kernel_that_is_gone_is_unloaded(device: DeviceMemory) -
     gc.collect()
     modules.unload_retired()
     assert modules.count_loaded() == before
+
+
+def test_threads_that_call_a_kernel_first_load_it_once(device: DeviceMemory) -> None:
+    fresh = add_scaled.for_arch("sm_90")
+    fresh.ptx(n=A.size)
+    a, b = device.copy(A), device.copy(B)
+    before, start = modules.count_loaded(), threading.Barrier(4)
+
+    def run() -> list[float]:
+        start.wait()
+        return fresh(a, b, scale=2.0).to_numpy().tolist()
+
+    with ThreadPoolExecutor(4) as pool:
+        results = [future.result() for future in [pool.submit(run) for _ in range(4)]]
+    assert results == [(A + np.float32(2) * B).tolist()] * 4
+    assert modules.count_loaded() == before + 1

@@ -1,0 +1,110 @@
+"""What the driver refuses names the kernel, and what to do."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import Tile, kernel, ptx, smem
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.runtime import bindings
+from pyptx.runtime.bindings import call, in_context
+from pyptx.runtime.launching import launch
+from pyptx.types import f32, s32
+from tests.messages import raises
+from tests.runtime.conftest import Activate
+from tests.runtime.device_memory import DeviceMemory
+from tests.runtime.test_calls import A, B, add_scaled
+from tests.runtime.test_launching import plan_call
+
+
+@kernel(in_specs=[Tile("n", s32)], grid=(1,), block=(32, 1, 1), raw_params=[("u32", "index")])
+def store_at(x: Any) -> None:
+    """x[index] = 1"""
+    (pointer,) = ptx.global_ptrs(x)
+    ptx.st(s32, ptx.addr(pointer, ptx.param("u32", "index") * 4), 1)
+
+
+X = np.zeros(8, np.int32)
+
+
+def test_a_fault_names_the_kernel_and_how_to_find_its_cause(device: DeviceMemory) -> None:
+    x = device.copy(X)
+    with raises(PtxError, match=r"test_failures.py:\d+: error\[PTX1004\]: `store_at` .* CUDA_ERROR_ILLEGAL_ADDRESS"):
+        store_at(x, index=100_000)
+    with raises(PtxError, match="an earlier launch, perhaps of another kernel"):
+        store_at(x, index=0)
+
+
+def test_a_deferred_fault_is_reported_by_the_next_call(activate: Activate) -> None:
+    activate(order="deferred")
+    x = DeviceMemory().copy(X)
+    store_at(x, index=100_000)
+    with in_context(0), pytest.raises(bindings.CallError, match="ILLEGAL_ADDRESS"):
+        call("cuCtxSynchronize")
+    with raises(PtxError, match="an earlier launch"):
+        store_at(x, index=0)
+
+
+@kernel(out_specs=[Tile(1, f32)])
+def use_much_memory(out: Any) -> None:
+    scratch = smem.alloc(f32, (40_000,))
+    scratch[0] = 1.0
+
+
+@kernel(out_specs=[Tile(1, f32)], cluster=(2, 1, 1))
+def store_in_pairs(out: Any) -> None:
+    ptx.ret()
+
+
+def test_what_a_device_cannot_run_is_refused_before_the_launch(activate: Activate) -> None:
+    activate("rtx4090")
+    plan = plan_call(use_much_memory.for_arch("sm_80"), grid=(1,))
+    with raises(PtxError, match="bytes of dynamic shared memory must not exceed"):
+        launch(replace(plan, grid=(1,)), {"out": 0})
+    with raises(PtxError, match="the grid's y must not exceed 65535, found 70000"):
+        launch(replace(plan, grid=(1, 70_000)), {"out": 0})
+    activate()
+    with raises(PtxError, match="the grid 3 must be a multiple of the cluster 2×1×1"):
+        launch(plan_call(store_in_pairs, grid=(3,)), {"out": 0})
+
+
+def test_ptx_that_the_driver_refuses_is_reported(device: DeviceMemory) -> None:
+    plan = plan_call(add_scaled, A.shape, B.shape, scale=1.0)
+    text = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry add_scaled()\n{\n    mov.u32 %r1, 0;\n}\n"
+    with raises(PtxError, match="INVALID_PTX"):
+        launch(replace(plan, module=parse(text)), {})
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", None)
+    monkeypatch.setattr(bindings, "_state", {})
+    with raises(PtxError, match="pip install 'cuda-bindings>=13'"):
+        bindings.load_api()
+
+
+def test_a_forked_process_is_refused(device: DeviceMemory) -> None:
+    a = device.copy(A)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            add_scaled(a, a, scale=1.0)
+        except PtxError as why:
+            os.write(writing, str(why).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        message = stream.read()
+    assert message == (
+        "error[PTX1004]: the CUDA driver does not work in a process forked from one that has used it\n"
+        '  help: multiprocessing.set_start_method("spawn")'
+    )

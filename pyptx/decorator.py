@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from pyptx.check import check as check_module
@@ -31,7 +32,7 @@ from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Function
 from pyptx.isa.targets import Version
-from pyptx.specs import Tile
+from pyptx.specs import Tile, list_array_dtype_names
 from pyptx.toolchain import assemble, resources, sass
 
 if TYPE_CHECKING:
@@ -123,6 +124,25 @@ class Kernel:
         module, text = self._write(self._specialize(kwargs), lineinfo, False)
         origins = match_origins(text, module) if self.definition.exact else map_origins(module)
         return assemble(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
+
+    @hide_frames
+    def export(
+        self, directory: str | Path, *, targets: Sequence[str] | None = None, grid: Any = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        """Write the kernel for these shape variables and template parameters into a directory: PTX, machine code for
+        each target (default: the kernel's own), an image of all of them, a launcher in C with its header, and a
+        manifest, which is returned. `grid` as in a call."""
+        from pyptx.runtime.arrays import Described
+        from pyptx.runtime.export import write_files
+        from pyptx.runtime.planning import make_plan
+
+        dims, _ = self._split_arguments(kwargs)
+        inputs = [Described(tile.resolve_shape(dims), list_array_dtype_names(tile.dtype)[0]) for tile in self.in_specs]
+        plan = make_plan(self, inputs, [], grid=grid, positional=None, keywords=kwargs, options=())
+        text, origins = emit(plan.module), map_origins(plan.module)
+        names = declaration.check_targets(targets, plan.module.target.targets[0])
+        cubins = [assemble(text, name, origin_of=lambda line: origins.get(line)) for name in names]
+        return write_files(plan, text, cubins, Path(directory))
 
     @hide_frames
     def sass(self, **kwargs: Any) -> str:

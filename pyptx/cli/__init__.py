@@ -30,6 +30,7 @@ COMMANDS = {
     "fmt": "print PTX files in canonical form, or rewrite or compare them",
     "info": "summarize PTX files: entries, parameters, registers, instructions, resources",
     "sass": "assemble PTX files and print the machine code",
+    "compile": "write the machine code of a kernel in a Python file, with a launcher in C",
     "sim": "run a kernel of a PTX or Python file on the CPU and report hazards",
     "simulate": "run a program that launches CUDA kernels, without a GPU, and report what is wrong with each launch",
     "transpile": "translate PTX, including PTX in binaries, to equivalent Python",

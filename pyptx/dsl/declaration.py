@@ -14,7 +14,7 @@ from pyptx.dsl.values import is_integer
 from pyptx.ir.nodes import FunctionDirective
 from pyptx.isa.directives import Place, list_header_directives
 from pyptx.isa.limits import THREADS_PER_CTA
-from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, find_target
+from pyptx.isa.targets import ASSEMBLED, FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, find_target
 from pyptx.specs import Tile
 from pyptx.types import PtxType
 
@@ -28,6 +28,19 @@ def check_arch(arch: Any) -> str:
     if not isinstance(arch, str) or (arch != "auto" and arch not in FIRST_PTX):
         fail(rules.DECLARATION, f"unknown arch {arch!r}", help=f"use one of {', '.join(list(FIRST_PTX)[18:])}, auto")
     return arch
+
+
+def check_targets(names: Sequence[str] | None, own: str) -> list[str]:
+    """Return the targets to assemble a kernel for, by default its own; each must run its instructions."""
+    targets = [own] if names is None else list(names)
+    unknown = [name for name in targets if name not in ASSEMBLED]
+    if unknown:
+        fail(rules.ARGUMENT, f"unknown target {', '.join(unknown)}", help=f"use one of {', '.join(ASSEMBLED)}")
+    wrong = [name for name in targets if not find_target(name).provides(find_target(own))]
+    if wrong or not targets:
+        fail(rules.ARGUMENT, f"a kernel for {own} cannot be assembled for {', '.join(wrong) or 'no target'}",
+             help="targets with the suffix a or f have only their own code; others run on newer ones")  # fmt: skip
+    return targets
 
 
 def check_version(version: Any, arch: str) -> Version | None:

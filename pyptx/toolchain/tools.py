@@ -20,13 +20,19 @@ from pyptx.toolchain.process import run
 
 PACKAGES = {
     "ptxas": ("nvidia-cuda-nvcc",),
+    "fatbinary": ("nvidia-cuda-nvcc",),
     "nvdisasm": ("nvidia-cuda-nvdisasm",),
     "cuobjdump": ("nvidia-cuda-cuobjdump",),
     "nvjitlink": ("nvidia-nvjitlink", "cuda-bindings"),
 }
 """The packages of the `tools` extra that contain each tool."""
 
-_OLD_WHEELS = {"ptxas": "cuda_nvcc", "nvdisasm": "cuda_nvdisasm", "cuobjdump": "cuda_cuobjdump"}
+_OLD_WHEELS = {
+    "ptxas": "cuda_nvcc",
+    "fatbinary": "cuda_nvcc",
+    "nvdisasm": "cuda_nvdisasm",
+    "cuobjdump": "cuda_cuobjdump",
+}
 """Folders of the CUDA 12 wheels, one per package; since CUDA 13 all share `nvidia/cu13`."""
 
 INSTALL = "pip install '.[tools]'"

@@ -1,0 +1,98 @@
+"""`pyptx compile FILE.py:NAME`: writes a kernel's machine code, with a launcher in C, for use without Python."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyptx.cli import FINDINGS, OK, UNUSABLE
+from pyptx.cli.output import complain
+from pyptx.cli.sim_arguments import Unusable
+from pyptx.cli.sim_kernels import load_kernel
+from pyptx.cli.sources import Unreadable
+from pyptx.diagnostics import PtxError, PythonFrame, escape_unprintable
+from pyptx.dsl import rules
+from pyptx.runtime.rules import GRID
+from pyptx.toolchain import ToolFailed, ToolMissing
+
+_OF_THE_COMMAND_LINE = frozenset((rules.SPECIALISATION.code, rules.DECLARATION.code, rules.ARGUMENT.code, GRID.code))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernel", metavar="FILE.py:NAME", help="a kernel, or a function that returns one")
+    parser.add_argument(
+        "values", nargs="*", metavar="VARIABLE=VALUE", help="shape variables and template parameters: m=4096"
+    )
+    parser.add_argument("--out", metavar="DIR", default=".", help="the directory to write (default: this one)")
+    parser.add_argument("--arch", metavar="SM", help="trace the kernel for this target instead of its own")
+    parser.add_argument(
+        "--target",
+        metavar="SM",
+        action="append",
+        help="assemble for this target, may be repeated (default: the kernel's)",
+    )
+    parser.add_argument("--grid", metavar="X,Y,Z", help="the grid, for kernels without one")
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        kernel = load_kernel(args.kernel)
+        if kernel is None:
+            raise Unusable(f"expected FILE.py:NAME, found {args.kernel}")
+        values = dict(_parse_value(text) for text in args.values)
+        grid = _parse_grid(args.grid)
+    except (Unreadable, Unusable) as error:
+        complain(str(error))
+        return UNUSABLE
+    except PtxError as error:
+        print(error, file=sys.stderr)
+        return FINDINGS
+    try:
+        kernel = kernel.for_arch(args.arch) if args.arch else kernel
+        manifest = kernel.export(args.out, targets=args.target, grid=grid, **values)
+    except PtxError as error:
+        return _report(error, kernel.definition.function.__code__.co_filename)
+    for name in (*manifest["sha256"], f"{manifest['kernel']}.json"):
+        print(escape_unprintable(str(Path(args.out) / name)))
+    return OK
+
+
+def _report(error: PtxError, file: str) -> int:
+    """Print the errors of exporting a kernel of a file, and return the exit status. Those about the command line have
+    no place in the file."""
+    if isinstance(error, ToolMissing | ToolFailed):
+        print(error, file=sys.stderr)
+        return UNUSABLE
+    first = error.diagnostics[0]
+    if first.code not in _OF_THE_COMMAND_LINE or _is_in(file, first.origin):
+        print(error, file=sys.stderr)
+        return FINDINGS
+    complain("; ".join(filter(None, (first.message, first.help))))
+    return UNUSABLE
+
+
+def _is_in(file: str, origin: object) -> bool:
+    return isinstance(origin, PythonFrame) and origin.code.co_filename == file
+
+
+def _parse_value(text: str) -> tuple[str, Any]:
+    """Return a name and its value: a Python literal, or a string."""
+    name, sign, value = text.partition("=")
+    if not sign or not name.isidentifier():
+        raise Unusable(f"expected VARIABLE=VALUE, found {text}")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+def _parse_grid(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise Unusable(f"--grid {text}: expected one to three numbers, such as 8,4,1")
+    return tuple(map(int, parts))

@@ -1,0 +1,89 @@
+"""`pyptx compile`: what it writes, and what it says about mistakes in the command line and in kernels."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pyptx.cli import FINDINGS, OK, UNUSABLE, main
+
+_KERNEL = """
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import f32
+
+def grid(n):
+    return (-(-n // 64),)
+
+@kernel(arch="sm_80", in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=grid, block=(64, 1, 1))
+def double(x, y, *, factor=2, kind="plain"):
+    px, py = ptx.global_ptrs(x, y)
+    at, value = ptx.special.tid.x() * 4, reg.scalar(f32)
+    ptx.ld(f32, value, ptx.addr(px, at))
+    ptx.st(f32, ptx.addr(py, at), value * float(factor) if kind == "plain" else value & 1)
+
+@kernel
+def nothing():
+    ptx.ret()
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in a folder with a file of kernels."""
+    monkeypatch.chdir(tmp_path)
+    Path("kernels.py").write_text(_KERNEL, "utf-8")
+
+
+def test_it_writes_a_kernel_with_its_launcher(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "kernels.py:double n=128 factor=3 --out built --arch sm_86 --target sm_86 --target sm_90"
+    assert main(["compile", *words.split()]) == OK
+    names = ["double.ptx", "double.sm_86.cubin", "double.sm_90.cubin", "double.fatbin", "double.h", "double.c"]
+    assert capsys.readouterr().out.split() == [f"built/{name}" for name in [*names, "double.json"]]
+    assert sorted(os.listdir("built")) == sorted([*names, "double.json"])
+    text = Path("built/double.ptx").read_text("utf-8")
+    assert ".target sm_86" in text
+    assert "0f40400000" in text.lower()
+    assert "DOUBLE_N 128" in Path("built/double.h").read_text("utf-8")
+
+
+def test_a_kernel_without_a_grid_takes_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "kernels.py:nothing", "--grid", "8,4"]) == OK
+    assert "config.gridDimY = 4;" in Path("nothing.c").read_text("utf-8")
+    assert capsys.readouterr().out.split()[-1] == "nothing.json"
+
+
+WRONG = [
+    ("kernels.py:double", "pyptx: kernel `double`: missing: n; pass by keyword: n, factor, kind"),
+    ("kernels.py:double n=64 m=3", "pyptx: kernel `double`: unknown: m; pass by keyword: n, factor, kind"),
+    ("kernels.py:double n=x", "pyptx: kernel `double`: shape variables must be positive integers, found n='x'"),
+    ("kernels.py:double n", "pyptx: expected VARIABLE=VALUE, found n"),
+    ("kernels.py:double n=64 --target sm_75", (
+        "pyptx: a kernel for sm_80 cannot be assembled for sm_75; targets with the suffix a or f have only their own "
+        "code; others run on newer ones"
+    )),
+    ("kernels.py:double n=64 --target sm_9", "pyptx: unknown target sm_9; use one of sm_75, "),
+    ("kernels.py:double n=64 --arch sm_9", "pyptx: unknown arch 'sm_9'; use one of sm_75, "),
+    ("kernels.py:double n=64 --grid 0", "pyptx: the grid: expected one to three positive integers, found (0,)"),
+    ("kernels.py:double n=64 --grid x", "pyptx: --grid x: expected one to three numbers, such as 8,4,1"),
+    ("kernels.py:nothing", "pyptx: the kernel has no grid; pass grid= to @kernel or to the call"),
+    ("kernels.py:absent", "pyptx: kernels.py has no kernel `absent`"),
+    ("absent.py:double", "pyptx: absent.py: no such file"),
+    ("kernels.ptx", "pyptx: expected FILE.py:NAME, found kernels.ptx"),
+    ("kernels.py:double n=64 --out kernels.py", "pyptx: kernels.py: File exists"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG, ids=[words for words, _ in WRONG])
+def test_a_wrong_command_line_is_one_line(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", *words.split()]) == UNUSABLE
+    printed = capsys.readouterr()
+    assert printed.err.startswith(message)
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+
+
+def test_a_mistake_in_a_kernel_is_at_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "kernels.py:double", "n=64", "kind=other"]) == FINDINGS
+    assert capsys.readouterr().err.startswith("kernels.py:13: error[PTX08")

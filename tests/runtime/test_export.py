@@ -1,0 +1,170 @@
+"""Exported kernels: what is written, and that the launcher in C runs them like Python does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import Kernel, PtxError, Tile, kernel, ptx, reg
+from pyptx.driver.build import find_compiler
+from pyptx.driver.launcher import make_environment
+from pyptx.driver.library import find_library
+from pyptx.driver.settings import Settings
+from pyptx.runtime.arrays import Array
+from pyptx.toolchain import find_tool
+from pyptx.types import u32
+from tests.messages import raises
+
+from .test_calls import add_scaled, reverse_and_count, tensor_copy
+from .test_launching import write_ranks
+
+INCLUDE = Path(find_tool("ptxas").path).parents[1] / "include"
+
+
+@kernel(arch="sm_80", in_specs=[Tile(32, u32)], out_specs=[Tile(32, u32)], grid=(1,), block=(32, 1, 1),
+        raw_params=[("b8[4]", "switch"), ("u16", "stream"), ("s64", "offset")])  # fmt: skip
+def double(register: Any, int: Any) -> None:
+    """int = 2 register + switch + stream + offset, as words"""
+    source, target = ptx.global_ptrs(register, int)
+    at = ptx.special.tid.x() * 4
+    value, word, narrow, wide = reg.scalar(u32), reg.scalar(u32), reg.scalar("u16"), reg.scalar("s64")
+    ptx.ld(u32, value, ptx.addr(source, at))
+    ptx.inst.ld.param.u32(word, ptx.addr("switch"))
+    ptx.inst.ld.param.u16(narrow, ptx.addr("stream"))
+    ptx.inst.ld.param.s64(wide, ptx.addr("offset"))
+    total = value * 2 + word
+    ptx.inst.cvt.u32.u16(word, narrow)
+    ptx.add(u32, total, total, word)
+    ptx.inst.cvt.u32.s64(word, wide)
+    ptx.add(u32, total, total, word)
+    ptx.st(u32, ptx.addr(target, at), total)
+    ptx.ret()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel, its inputs, its raw parameters as Python and as C have them, and its shape variables."""
+
+    kernel: Kernel
+    inputs: Sequence[Array]
+    scalars: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    c: str = ""
+    shape: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def simulate(self) -> list[Array]:
+        """Return the outputs of a run by Python."""
+        results: Any = self.kernel(*self.inputs, **self.scalars)
+        return [*results] if isinstance(results, tuple) else [results]
+
+
+A = np.arange(1000, dtype=np.float32)
+CASES = [
+    Case(add_scaled, [A, A[::-1].copy()], {"scale": 2.5}, "2.5f", {"n": 1000}),
+    Case(reverse_and_count, [np.arange(32, dtype=np.int32)]),
+    Case(tensor_copy, [A[:512].reshape(16, 32).copy()]),
+    Case(write_ranks, []),
+    Case(
+        double, [np.arange(32, dtype=np.uint32)], {"switch": b"\x07\0\1\0", "stream": 0xFFF0, "offset": -3},
+        '(const unsigned char *)"\\x07\\0\\1\\0", 0xfff0, -3',
+    ),
+]  # fmt: skip
+
+
+def write_main(manifests: list[dict[str, Any]]) -> str:
+    """Return a C program that launches each kernel on the arrays in files, and writes its outputs to files."""
+    lines = [f'#include "{manifest["kernel"]}.h"' for manifest in manifests]
+    lines += ["#include <stdio.h>", "#include <stdlib.h>", "static void check(CUresult r) { if (r) exit((int)r); }"]
+    lines += ["static char buffer[1 << 20];", "int main(void) {", "    CUdevice device; CUcontext context; FILE *file;"]
+    lines += ["    check(cuInit(0)); check(cuDeviceGet(&device, 0));"]
+    lines += ["    check(cuDevicePrimaryCtxRetain(&context, device)); check(cuCtxSetCurrent(context));"]
+    for manifest, case in zip(manifests, CASES, strict=True):
+        name = manifest["kernel"]
+        lines.append(f"    {{ {name}_kernel k; CUdeviceptr p[8]; check({name}_load(&k));")
+        tensors = [
+            (index, tensor["is_output"], 4 * prod(tensor["shape"])) for index, tensor in enumerate(manifest["tensors"])
+        ]
+        for index, is_output, size in tensors:
+            lines.append(f"      check(cuMemAlloc(&p[{index}], {size}));")
+            if not is_output:
+                lines.append(f'      file = fopen("{name}.{index}", "rb");')
+                lines.append(f"      if (fread(buffer, 1, {size}, file) != {size}) return 1;")
+                lines.append(f"      fclose(file); check(cuMemcpyHtoD(p[{index}], buffer, {size}));")
+        arguments = ", ".join(["&k", "NULL", *(f"p[{index}]" for index, _, _ in tensors), *filter(None, [case.c])])
+        lines.append(f"      check({name}_launch({arguments})); check(cuCtxSynchronize());")
+        for index, is_output, size in tensors:
+            if is_output:
+                lines.append(f"      check(cuMemcpyDtoH(buffer, p[{index}], {size}));")
+                lines.append(
+                    f'      file = fopen("{name}.{index}", "wb"); fwrite(buffer, 1, {size}, file); fclose(file);'
+                )
+        lines.append(f"      check({name}_unload(&k)); }}")
+    return "\n".join([*lines, "    return 0;", "}"]) + "\n"
+
+
+def test_the_launcher_in_c_runs_kernels_like_python(tmp_path: Path) -> None:
+    manifests = [case.kernel.export(tmp_path, **case.shape) for case in CASES]
+    for manifest, case in zip(manifests, CASES, strict=True):
+        for index, array in enumerate(case.inputs):
+            (tmp_path / f"{manifest['kernel']}.{index}").write_bytes(array.tobytes())
+    (tmp_path / "main.c").write_text(write_main(manifests), "ascii")
+    sources = ["main.c", *(f"{manifest['kernel']}.c" for manifest in manifests)]
+    options = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", "-o", "main", str(find_library())]
+    subprocess.run([*find_compiler(), *sources, *options], cwd=tmp_path, check=True)
+    environment = make_environment(Settings(from_images=True, check="none"))
+    process = subprocess.run(["./main"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stdout, process.stderr) == (0, "", "")
+    for manifest, case in zip(manifests, CASES, strict=True):
+        for index, expected in enumerate(case.simulate(), len(case.inputs)):
+            found = (tmp_path / f"{manifest['kernel']}.{index}").read_bytes()
+            assert found == expected.tobytes(), manifest["kernel"]
+
+
+def test_the_manifest_says_what_is_in_the_directory(tmp_path: Path) -> None:
+    manifest = add_scaled.export(tmp_path / "new", n=1000, targets=["sm_90a"])
+    assert json.loads((tmp_path / "new" / "add_scaled.json").read_text("utf-8")) == manifest
+    digests = manifest.pop("sha256")
+    assert set(digests) == {f"add_scaled.{end}" for end in ("ptx", "sm_90a.cubin", "fatbin", "h", "c")}
+    for name, digest in digests.items():
+        assert hashlib.sha256((tmp_path / "new" / name).read_bytes()).hexdigest() == digest
+    assert manifest.pop("producer").startswith("pyptx ")
+    assert manifest.pop("assembler")[0].startswith("ptxas ")
+    assert manifest == {
+        "format": 1, "kernel": "add_scaled", "target": "sm_90a", "cubins": {"sm_90a": "add_scaled.sm_90a.cubin"},
+        "shape_variables": {"n": 1000}, "grid": [8], "block": [128, 1, 1], "cluster": [1, 1, 1], "dynamic_shared": 0,
+        "tensors": [
+            {"name": "a", "type": "f32", "shape": [1000], "is_output": False},
+            {"name": "b", "type": "f32", "shape": [1000], "is_output": False},
+            {"name": "c", "type": "f32", "shape": [1000], "is_output": True},
+        ],
+        "raw_parameters": [["f32", "scale"]], "parameters": ["a", "b", "c", "scale"],
+    }  # fmt: skip
+    assert (tmp_path / "new" / "add_scaled.ptx").read_text("utf-8") == add_scaled.ptx(n=1000)
+
+
+def test_one_image_serves_several_targets(tmp_path: Path) -> None:
+    manifest = double.export(tmp_path, targets=["sm_80", "sm_90"])
+    assert manifest["cubins"] == {"sm_80": "double.sm_80.cubin", "sm_90": "double.sm_90.cubin"}
+    words = [find_tool("cuobjdump").path, "--list-elf", "--list-ptx", str(tmp_path / "double.fatbin")]
+    listing = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert [listing.count(f"sm_{number}.") for number in (80, 90)] == [2, 1]
+
+
+def test_what_cannot_be_exported_leaves_no_manifest(tmp_path: Path) -> None:
+    with raises(PtxError, match="missing: n"):
+        add_scaled.export(tmp_path)
+    with raises(PtxError, match="a kernel for sm_90a cannot be assembled for sm_80"):
+        add_scaled.export(tmp_path, n=64, targets=["sm_80"])
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        add_scaled.export(tmp_path / "file", n=64)
+    assert os.listdir(tmp_path) == ["file"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from pyptx.check import check as check_module
 from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, format_count, hide_frames
@@ -36,7 +36,7 @@ from pyptx.specs import Tile, list_array_dtype_names
 from pyptx.toolchain import assemble, resources, sass
 
 if TYPE_CHECKING:
-    from pyptx.runtime.calls import Bound
+    from pyptx.runtime.planning import Plan
     from pyptx.sim import Launch, Result
     from pyptx.sim.observers.checks.choice import Check
     from pyptx.toolchain import Cubin, Resources
@@ -49,6 +49,18 @@ RESERVED = frozenset((*"lineinfo annotate out grid args schedule seed".split(), 
 DEFAULT_ARCH = "sm_90a"
 _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _MOST_TRACES = 256
+
+
+class _Planned(Protocol):
+    """A call that is bound to its arrays."""
+
+    @property
+    def plan(self) -> Plan:
+        """What it does."""
+        ...
+
+
+_Bound = TypeVar("_Bound", bound=_Planned)
 
 
 class _Specialisation:
@@ -181,7 +193,7 @@ class Kernel:
 
         options = {name: kwargs.pop(name) for name in _RUN_OPTIONS if name in kwargs}
         options |= {"schedule": schedule, "seed": seed, "check": check, "on_hazard": on_hazard}
-        return calls.simulate(self._bind(inputs, args, out, grid, kwargs, depth=4), **options)[0]
+        return calls.simulate(self._bind(calls.bind, inputs, args, out, grid, kwargs, depth=4), **options)[0]
 
     @hide_frames
     def __call__(
@@ -203,9 +215,17 @@ class Kernel:
         `HazardWarning`. Arrays on a CUDA device run there, in its library's current stream or `stream`, a handle or an
         object with `__cuda_stream__`. A `cooperative` launch runs all CTAs at the same time, a `programmatic` one may
         overlap with the preceding one of its stream."""
-        from pyptx.runtime import calls
+        from pyptx.runtime import arrays, calls
 
-        binding = self._bind(inputs, args, out, grid, kwargs, depth=4)
+        if arrays.are_run_by_jax((*inputs, *arrays.list_targets(out))):
+            from pyptx.runtime import jax_calls
+
+            outputs = jax_calls.run(
+                self._bind(jax_calls.bind, inputs, args, out, grid, kwargs, depth=4), stream,
+                cooperative=cooperative, programmatic=programmatic,
+            )  # fmt: skip
+            return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        binding = self._bind(calls.bind, inputs, args, out, grid, kwargs, depth=4)
         device = calls.choose_device(binding, stream)
         if device is None:
             result, outputs = calls.simulate(binding, cooperative=cooperative)
@@ -230,21 +250,20 @@ class Kernel:
         launch may overlap with the preceding one. Pass arrays that another launch uses as `out=`."""
         from pyptx.runtime import calls
 
-        binding = self._bind(inputs, args, out, grid, kwargs, depth=4)
+        binding = self._bind(calls.bind, inputs, args, out, grid, kwargs, depth=4)
         return replace(calls.create_stream_launch(binding), programmatic=programmatic, label=label)
 
     def _bind(
         self,
+        bind: Callable[..., _Bound],
         inputs: Sequence[Any],
         positional: Sequence[Any] | None,
         out: Any,
         grid: Any,
         kwargs: Mapping[str, Any],
         depth: int,
-    ) -> Bound:
+    ) -> _Bound:
         """Bind a call to its arrays. `depth`: how many calls away the caller is to whom warnings are shown."""
-        from pyptx.runtime import calls
-
         if CURRENT.get() is not None:
             fail(rules.NESTING, (
                 f"the kernel `{self.name}` is called while another kernel is being traced: kernels cannot call "
@@ -253,9 +272,7 @@ class Kernel:
                  help="make it a plain function, or a device function with @ptx.func")  # fmt: skip
         if "out" in self.raw_parameters and not self.out_specs and out is not None:
             kwargs, out = {**kwargs, "out": out}, None
-        binding = calls.bind(
-            self, inputs, out, grid=grid, positional=positional, keywords=kwargs, options=RESERVED
-        )  # fmt: skip
+        binding = bind(self, inputs, out, grid=grid, positional=positional, keywords=kwargs, options=RESERVED)
         _warn(binding.plan.kernel_trace, depth + 1)
         return binding
 

@@ -1,9 +1,9 @@
-"""Kernels as differentiable PyTorch functions."""
+"""Kernels as differentiable functions of PyTorch and JAX."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ def differentiable_kernel(
     num_grad_inputs: int | None = None,
     **kwargs: Any,
 ) -> Callable[..., Any]:
-    """Return a function of torch tensors that runs one kernel, and the other for its gradient.
+    """Return a function of PyTorch's tensors or JAX's arrays that runs one kernel, and the other for its gradient.
 
     `save_for_backward` are the positions of the inputs that the gradient needs (None: all). The backward kernel takes
     these, then the gradient of each output, and returns the gradients of the first `num_grad_inputs` inputs (None: as
@@ -48,7 +48,15 @@ def differentiable_kernel(
 
     def function(*tensors: Any, **options: Any) -> Any:
         """Run the forward kernel; autograd runs the backward one."""
-        return make_once().apply(_split_options({**kwargs, **options}, forward_kernel, backward_kernel), *tensors)
+        from pyptx.runtime.arrays import find_library
+
+        split = _split_options({**kwargs, **options}, forward_kernel, backward_kernel)
+        if find_library(tensors) == "jax":
+            from pyptx.runtime.jax_gradients import differentiate
+
+            forward, backward = partial(forward_kernel, **split[0]), partial(backward_kernel, **split[1])
+            return differentiate(forward, backward, save_indices)(*tensors)
+        return make_once().apply(split, *tensors)
 
     _split_options(kwargs, forward_kernel, backward_kernel)
     function.__name__ = function.__qualname__ = forward_kernel.name

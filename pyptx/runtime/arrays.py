@@ -68,11 +68,17 @@ View = Array | DeviceView | Unusable
 def allocate(description: Described) -> Array:
     """Return an array of NaN, or of bytes 0xCC if the type has no NaN: unwritten elements stand out, and are the same
     in every run."""
-    dtype = get_numpy_dtype(description.dtype)
-    array = np.full((*description.shape, dtype.itemsize), 0xCC, np.uint8).view(dtype).reshape(description.shape)
-    if "float" in dtype.name and np.isnan(np.array(np.nan).astype(dtype)):
-        array.fill(np.nan)
+    array = np.empty(description.shape, get_numpy_dtype(description.dtype))
+    fill(array)
     return array
+
+
+def fill(array: Array) -> None:
+    """Fill a contiguous array as `allocate` does."""
+    if "float" in array.dtype.name and np.isnan(np.array(np.nan).astype(array.dtype)):
+        array.fill(np.nan)
+    else:
+        array.reshape(-1).view(np.uint8).fill(0xCC)
 
 
 def get_numpy_dtype(name: str) -> np.dtype[Any]:
@@ -96,6 +102,22 @@ def _find_library(value: object) -> str:
 def _is_on_device(value: object) -> bool:
     device: Any = getattr(value, "__dlpack_device__", None)
     return hasattr(value, "__cuda_array_interface__") or (device is not None and int(device()[0]) in _CUDA_OF_DLPACK)
+
+
+def list_targets(out: Any) -> list[Any]:
+    """Return the arrays that a caller passed for the outputs."""
+    return [] if out is None else list(cast("Sequence[Any]", out)) if isinstance(out, tuple | list) else [out]
+
+
+def are_run_by_jax(values: Iterable[object]) -> bool:
+    """Tell whether a call with these values is JAX's to run: while it traces them, or in the memory of its GPUs."""
+    for value in values:
+        if _find_library(value) == "jax":
+            from pyptx.runtime import jax_arrays
+
+            if jax_arrays.is_run_by_jax(value):
+                return True
+    return False
 
 
 def adopt(values: Sequence[Any], *, writable: bool = False) -> list[View]:
@@ -153,7 +175,7 @@ def check_results(library: str, arrays: Sequence[Array]) -> None:
         from pyptx.runtime import jax_arrays
 
         for array in arrays:
-            jax_arrays.check_result(array)
+            jax_arrays.check_dtype(array.dtype.name)
 
 
 def give_back(library: str, arrays: Sequence[Array]) -> list[Any]:

@@ -51,7 +51,7 @@ def bind(
 ) -> Bound:
     """Bind a call; PtxError with everything that does not fit. `out` are arrays for the outputs, None to allocate
     them; `options` are keywords of the call that are never raw parameters."""
-    targets: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
+    targets = arrays.list_targets(out)
     views, into = arrays.adopt(inputs), arrays.adopt(targets, writable=True)
     plan = make_plan(
         kernel, list(map(arrays.describe, views)), list(map(arrays.describe, into)), grid=grid,

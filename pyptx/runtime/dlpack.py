@@ -48,7 +48,8 @@ class _Versioned(ctypes.Structure):
 
 
 _KINDS_OF_CAPSULE: dict[bytes, Any] = {b"dltensor": _Managed, b"dltensor_versioned": _Versioned}
-_API: Any = ctypes.pythonapi
+# Functions of its own: whoever sets the signature of a shared one, as `jax.ffi.pycapsule` does, sets it for all.
+_API: Any = ctypes.PyDLL(None)
 _API.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _API.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _API.PyCapsule_GetName.restype = ctypes.c_char_p

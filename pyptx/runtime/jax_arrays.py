@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.diagnostics import PtxError
-from pyptx.runtime.arrays import Array, Unusable
+from pyptx.runtime.arrays import Array, Unusable, get_numpy_dtype
 from pyptx.runtime.rules import ARRAYS
 
 # With its stubs, every line here would need a cast.
@@ -22,7 +22,10 @@ def view(value: Any, writable: bool) -> Array | Unusable:
     if not isinstance(value, jax.Array):
         return Unusable(f"expected an array, found {type(value).__name__}")
     if writable:
-        return Unusable("expected a writable array, but JAX arrays are immutable; omit out= and use the result")
+        return Unusable(
+            "expected a writable array, but JAX arrays are immutable; omit out= and use the result, or "
+            "pass initial values under jax.jit"
+        )
     if value.is_deleted():
         return Unusable("expected a concrete array, found one that was donated or deleted")
     devices = sorted(map(str, value.devices()))
@@ -31,14 +34,26 @@ def view(value: Any, writable: bool) -> Array | Unusable:
     return np.asarray(value)
 
 
-def check_result(result: Array) -> None:
-    """Refuse a result that JAX would narrow, which it does with 64-bit types by default."""
-    canonical = jax.dtypes.canonicalize_dtype(result.dtype)
-    if canonical != result.dtype:
+def check_dtype(name: str, what: str = "a result") -> None:
+    """Refuse a dtype that JAX would narrow, which it does with 64-bit types by default."""
+    canonical = jax.dtypes.canonicalize_dtype(get_numpy_dtype(name))
+    if canonical.name != name:
         raise PtxError([ARRAYS.report(
-            None, f"a result is {result.dtype.name}, but JAX converts it to {canonical.name}",
+            None, f"{what} is {name}, but JAX converts it to {canonical.name}",
             help='jax.config.update("jax_enable_x64", True), or call the kernel with NumPy arrays',
         )])  # fmt: skip
+
+
+def is_run_by_jax(value: Any) -> bool:
+    """Tell whether JAX is tracing a call with this value, or it is in the memory of a GPU of JAX."""
+    if isinstance(value, jax.core.Tracer):
+        return True
+    if not isinstance(value, jax.Array) or value.is_deleted():
+        return False
+    return any(device.platform == _GPU for device in value.devices())
+
+
+_GPU = "gpu"
 
 
 def to_jax(result: Array) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from threading import RLock
 from typing import Any
 
 from pyptx import sim
@@ -33,11 +34,15 @@ def create_launch(plan: Plan, arrays: Mapping[str, Array], fresh: Sequence[Array
 
 
 def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
-    """Run a single launch."""
-    return sim.run(
-        launch.module, launch.entry, args=launch.args, grid=launch.grid, block=launch.block, cluster=launch.cluster,
-        shared=launch.shared, parts=launch.parts, fresh=launch.fresh, **options,
-    )  # fmt: skip
+    """Run a single launch. Threads, which may be a compiler's and not the caller's, take turns."""
+    with _TURN:
+        return sim.run(
+            launch.module, launch.entry, args=launch.args, grid=launch.grid, block=launch.block,
+            cluster=launch.cluster, shared=launch.shared, parts=launch.parts, fresh=launch.fresh, **options,
+        )  # fmt: skip
+
+
+_TURN = RLock()
 
 
 def list_warnings(result: sim.Result) -> list[str]:

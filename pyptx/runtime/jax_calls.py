@@ -1,0 +1,158 @@
+"""Calls of kernels that JAX traces: an abstract evaluation with the checks of a call on arrays, then a custom call."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyptx.diagnostics import PtxError
+from pyptx.runtime import arrays
+from pyptx.runtime.arrays import Described, Unusable, describe, get_numpy_dtype
+from pyptx.runtime.jax_arrays import check_dtype, jax, view
+from pyptx.runtime.jax_attributes import write_attributes
+from pyptx.runtime.jax_handler import HANDLER
+from pyptx.runtime.planning import Plan, Traceable, make_plan
+from pyptx.runtime.rules import ARRAYS, GRADIENTS
+
+TARGET = "pyptx_kernel"
+"""The name of the custom call."""
+
+jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(ctypes.cast(HANDLER, ctypes.c_void_p).value), platform="cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A call that is bound to values of JAX, or to arrays that become constants."""
+
+    plan: Plan
+    inputs: Sequence[Any]
+    targets: Sequence[Any]
+    """The initial values of the outputs, or none for undefined ones."""
+    dtypes: tuple[str, ...]
+    """Of the tensors: inputs, then outputs."""
+
+
+def bind(
+    kernel: Traceable,
+    inputs: Sequence[Any],
+    out: Any,
+    *,
+    grid: Any,
+    positional: Sequence[Any] | None,
+    keywords: Mapping[str, Any],
+    options: Iterable[str],
+) -> Bound:
+    """Bind a call that JAX runs; PtxError with everything that does not fit."""
+    _refuse_tracers(dict(keywords) | {f"args[{at}]": value for at, value in enumerate(positional or ())})
+    targets = arrays.list_targets(out)
+    # Outside of a trace a function has no values to return instead of changed arrays.
+    is_traced = any(isinstance(value, jax.core.Tracer) for value in (*inputs, *targets))
+    described = [*map(_describe, inputs)]
+    into = [_describe(value) if is_traced else describe(view(value, True)) for value in targets]
+    plan = make_plan(
+        kernel, described, into, grid=grid, positional=positional, keywords=keywords, options=frozenset(options)
+    )
+    _refuse(plan)
+    tensors = (*described, *plan.outputs)
+    return Bound(plan, inputs, targets, tuple(array.dtype for array in tensors if isinstance(array, Described)))
+
+
+def run(bound: Bound, stream: Any, *, cooperative: bool = False, programmatic: bool = False) -> list[Any]:
+    """Return the outputs of a call, as values of JAX."""
+    if stream is not None:
+        message = "`stream`: XLA chooses the stream of a call with JAX's arrays"
+        raise PtxError([ARRAYS.report(None, message, help="omit it")])
+    plan, inputs, targets = bound.plan, bound.inputs, bound.targets
+    attributes = write_attributes(plan, bound.dtypes, cooperative=cooperative, programmatic=programmatic)
+    operands, results = _align_axes([_take(value) for value in (*inputs, *targets)], plan.outputs)
+    call = jax.ffi.ffi_call(
+        TARGET, results, vmap_method="sequential",
+        input_output_aliases={len(inputs) + index: index for index in range(len(targets))},
+    )  # fmt: skip
+
+    @jax.custom_jvp
+    def function(*values: Any) -> Any:
+        return call(*values, **attributes)
+
+    @function.defjvp
+    def refuse_gradient(primals: Any, tangents: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
+        text = f"the kernel `{plan.definition.name}` has no gradient"
+        help = "pair it with one for its gradient: differentiable_kernel(kernel, backward_kernel)"
+        raise PtxError([GRADIENTS.report(None, text, help=help)])
+
+    return list(function(*operands))
+
+
+def _refuse_tracers(values: Mapping[str, Any]) -> None:
+    names = [f"`{name}`" for name, value in values.items() if isinstance(value, jax.core.Tracer)]
+    if names:
+        text = f"{', '.join(names)}: expected a value, found a tracer: JAX is tracing the call"
+        help = "only tensors may be traced: name it in jax.jit's static_argnames, or make it a tensor of one element"
+        raise PtxError([ARRAYS.report(None, text, help=help)])
+
+
+def _refuse(plan: Plan) -> None:
+    """Refuse what only a call on arrays can do."""
+    addresses = [name for name, value in plan.scalars.items() if isinstance(value, np.ndarray) and value.ndim]
+    if addresses:
+        text = f"`{addresses[0]}`: expected a number, found an array, which has no fixed address while JAX is tracing"
+        raise PtxError([ARRAYS.report(None, text, help="make it a tensor: a parameter of the function, in in_specs")])
+    if not plan.outputs:
+        text = f"the kernel `{plan.definition.name}` has no outputs, so JAX would not run it"
+        raise PtxError([ARRAYS.report(None, text, help="declare what it writes in out_specs")])
+    for output in plan.outputs:
+        check_dtype(output.dtype)
+
+
+def _describe(value: Any) -> Described | Unusable:
+    """Return the description of an operand: a value of JAX, or an array that becomes a constant."""
+    if not isinstance(value, jax.Array):
+        return describe(arrays.adopt([value])[0])
+    aval = jax.typeof(value)
+    if not all(isinstance(size, int) for size in aval.shape):
+        return Unusable(
+            f"expected known sizes, found shape ({', '.join(map(str, aval.shape))}); export for fixed sizes"
+        )
+    if _PACKED.match(aval.dtype.name):
+        return Unusable(f"expected elements of whole bytes, found {aval.dtype.name}, which JAX packs while it traces")
+    return Described(aval.shape, aval.dtype.name)
+
+
+_PACKED = re.compile(r"u?int[24]$|float4")
+
+
+def _take(value: Any) -> Any:
+    """Return what JAX takes as the operand."""
+    if isinstance(value, jax.Array):
+        return value
+    array: Any = arrays.adopt([value])[0]
+    check_dtype(array.dtype.name, "an argument")
+    return jax.numpy.asarray(array)
+
+
+def _align_axes(operands: list[Any], outputs: Sequence[Described]) -> tuple[list[Any], list[Any]]:
+    """Return the operands and the types of the results. Inside `jax.shard_map`, all vary along the same axes of the
+    mesh."""
+    results: list[Any] = [jax.ShapeDtypeStruct(o.shape, get_numpy_dtype(o.dtype)) for o in outputs]
+    axes = frozenset[Any]().union(*map(_get_axes, operands))
+    if not axes:
+        return operands, results
+    aligned = [_vary(value, axes) for value in operands]
+    # A shape alone cannot say along which axes it varies; the type of a value does.
+    return aligned, [jax.typeof(_vary(jax.numpy.empty(r.shape, r.dtype), axes)) for r in results]
+
+
+def _vary(value: Any, axes: frozenset[Any]) -> Any:
+    missing = tuple(axes - _get_axes(value))
+    return jax.lax.pcast(value, missing, to="varying") if missing else value
+
+
+def _get_axes(value: Any) -> frozenset[Any]:
+    """Return the axes of the mesh along which a value varies."""
+    kind = getattr(jax.typeof(value), "manual_axis_type", None)
+    return frozenset() if kind is None else kind.varying

@@ -32,15 +32,15 @@ INCLUDE = Path(find_tool("ptxas").path).parents[1] / "include"
 
 
 @kernel(arch="sm_80", in_specs=[Tile(32, u32)], out_specs=[Tile(32, u32)], grid=(1,), block=(32, 1, 1),
-        raw_params=[("b8[4]", "switch"), ("u16", "stream"), ("s64", "offset")])  # fmt: skip
+        raw_params=[("b8[4]", "switch"), ("u16", "image"), ("s64", "offset")])  # fmt: skip
 def double(register: Any, int: Any) -> None:
-    """int = 2 register + switch + stream + offset, as words"""
+    """int = 2 register + switch + image + offset, as words"""
     source, target = ptx.global_ptrs(register, int)
     at = ptx.special.tid.x() * 4
     value, word, narrow, wide = reg.scalar(u32), reg.scalar(u32), reg.scalar("u16"), reg.scalar("s64")
     ptx.ld(u32, value, ptx.addr(source, at))
     ptx.inst.ld.param.u32(word, ptx.addr("switch"))
-    ptx.inst.ld.param.u16(narrow, ptx.addr("stream"))
+    ptx.inst.ld.param.u16(narrow, ptx.addr("image"))
     ptx.inst.ld.param.s64(wide, ptx.addr("offset"))
     total = value * 2 + word
     ptx.inst.cvt.u32.u16(word, narrow)
@@ -74,7 +74,7 @@ CASES = [
     Case(tensor_copy, [A[:512].reshape(16, 32).copy()]),
     Case(write_ranks, []),
     Case(
-        double, [np.arange(32, dtype=np.uint32)], {"switch": b"\x07\0\1\0", "stream": 0xFFF0, "offset": -3},
+        double, [np.arange(32, dtype=np.uint32)], {"switch": b"\x07\0\1\0", "image": 0xFFF0, "offset": -3},
         '(const unsigned char *)"\\x07\\0\\1\\0", 0xfff0, -3',
     ),
 ]  # fmt: skip

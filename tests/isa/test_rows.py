@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyptx.isa import directives, lookup, special, table
+from pyptx.isa import directives, lookup, reading, special, table
 from pyptx.isa.limits import sm_limits
 from pyptx.isa.targets import ASSEMBLED, FIRST_PTX, PTX_VERSIONS, RENAMED
 from tests.digests import assert_digest
@@ -30,6 +30,8 @@ def test_other_facts_of_the_manual() -> None:
         "pragmas": directives.PRAGMAS,
         "state spaces": sorted(lookup.STATE_SPACES),
         "targets": [PTX_VERSIONS, *FIRST_PTX.items(), ASSEMBLED, RENAMED],
+        "dotted names": sorted(reading.DOTTED_NAMES),
+        "repeatable modifiers": sorted(reading.REPEATABLE),
         "limits": [(name, sm_limits(name)) for name in ASSEMBLED],
     }
     for name, items in facts.items():

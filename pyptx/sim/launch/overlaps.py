@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -52,9 +51,13 @@ def find_entangled(arrays: Sequence[Array]) -> tuple[int, int] | None:
 
 def has_unique_elements(array: Array) -> bool:
     """Return whether every element has its own bytes; elements of a sliding window do not."""
-    sides = sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True) if size > 1)
-    reach = [(stride, stride * (size - 1)) for stride, size in sides]
-    return all(wide > inner for (_, inner), (wide, _) in pairwise(reach)) and all(s >= array.itemsize for s, _ in reach)
+    reach = array.itemsize - 1
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return False
+            reach += stride * (size - 1)
+    return True
 
 
 def _make_span(group: Sequence[Array]) -> Span:

@@ -32,6 +32,7 @@ from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Function
 from pyptx.isa.targets import Version
+from pyptx.runtime.registry import register
 from pyptx.specs import Tile, list_array_dtype_names
 from pyptx.toolchain import assemble, resources, sass
 
@@ -88,6 +89,7 @@ class Kernel:
         self.notes: list[str] = []
         self._traces: dict[object, list[_Specialisation]] = {}
         self._latest: _Specialisation | None = None
+        self.serial = register(self)
 
     @property
     def name(self) -> str:
@@ -215,22 +217,45 @@ class Kernel:
         `HazardWarning`. Arrays on a CUDA device run there, in its library's current stream or `stream`, a handle or an
         object with `__cuda_stream__`. A `cooperative` launch runs all CTAs at the same time, a `programmatic` one may
         overlap with the preceding one of its stream."""
+        options: dict[str, Any] = {
+            "grid": grid, "args": args, "stream": stream, "cooperative": cooperative, "programmatic": programmatic,
+        }  # fmt: skip
+        if "torch" in sys.modules:
+            from pyptx.runtime import torch_calls
+
+            if torch_calls.is_special(inputs, out, args, kwargs):
+                return torch_calls.record(self, inputs, out, options, kwargs)
+        return self.run(inputs, out, **options, keywords=kwargs)
+
+    def run(
+        self,
+        inputs: Sequence[Any],
+        out: Any = None,
+        *,
+        grid: Any = None,
+        args: Sequence[Any] | None = None,
+        stream: Any = None,
+        cooperative: bool = False,
+        programmatic: bool = False,
+        keywords: Mapping[str, Any],
+    ) -> Any:
+        """Run the kernel as a call does that no compiler records."""
         from pyptx.runtime import arrays, calls
 
         if arrays.are_run_by_jax((*inputs, *arrays.list_targets(out))):
             from pyptx.runtime import jax_calls
 
             outputs = jax_calls.run(
-                self._bind(jax_calls.bind, inputs, args, out, grid, kwargs, depth=4), stream,
+                self._bind(jax_calls.bind, inputs, args, out, grid, keywords, depth=5), stream,
                 cooperative=cooperative, programmatic=programmatic,
             )  # fmt: skip
             return outputs[0] if len(outputs) == 1 else tuple(outputs)
-        binding = self._bind(calls.bind, inputs, args, out, grid, kwargs, depth=4)
+        binding = self._bind(calls.bind, inputs, args, out, grid, keywords, depth=5)
         device = calls.choose_device(binding, stream)
         if device is None:
             result, outputs = calls.simulate(binding, cooperative=cooperative)
             for text in calls.list_warnings(result):
-                warnings.warn(text, HazardWarning, stacklevel=3)
+                warnings.warn(text, HazardWarning, stacklevel=4)
         else:
             outputs = calls.run(binding, device, stream, cooperative=cooperative, programmatic=programmatic)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
@@ -279,6 +304,14 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name} for {self.arch}>"
 
+    @property
+    def is_importable(self) -> bool:
+        """Whether the kernel's module has it under its own name."""
+        place: object = sys.modules.get(self.__module__)
+        for part in self.definition.function.__qualname__.split("."):
+            place = getattr(place, part, None)
+        return place is self
+
     def __deepcopy__(self, memo: object) -> Kernel:
         """Return the kernel itself, as copying a function does."""
         return self
@@ -289,10 +322,7 @@ class Kernel:
     def __reduce__(self) -> str:
         """Pickle a kernel by name, like a function."""
         name = self.definition.function.__qualname__
-        place: object = sys.modules.get(self.__module__)
-        for part in name.split("."):
-            place = getattr(place, part, None)
-        if place is not self:
+        if not self.is_importable:
             fail(rules.COPY, f"the kernel `{self.name}` is pickled by name, {self.__module__}.{name} is another object",
                  help="define it at module level, or pass its PTX: k.ptx(…)")  # fmt: skip
         return name

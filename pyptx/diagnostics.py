@@ -192,6 +192,9 @@ class PtxError(UserTraceback, Exception):
     def __str__(self) -> str:
         return render(self.diagnostics, self.source)
 
+    def __repr__(self) -> str:
+        return f"PtxError({str(self)!r})"
+
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from pyptx.decorator import Kernel
 from pyptx.diagnostics import PtxError
-from pyptx.runtime.rules import GRADIENTS
+from pyptx.runtime.pairs import Pair, split_options
+from pyptx.runtime.rules import GRADIENTS, TRANSFORMS
+from pyptx.specs import Tile
 
 
 def differentiable_kernel(
@@ -42,15 +46,25 @@ def differentiable_kernel(
     if wrong:
         raise PtxError([GRADIENTS.report(None, "; ".join(wrong))])
 
+    pair = Pair(forward_kernel, backward_kernel, save_indices, count)
+
     @cache
     def make_once() -> Any:
-        return _make_autograd(forward_kernel, backward_kernel, save_indices, count)
+        from pyptx.runtime import torch_gradients
+
+        return torch_gradients.make_function(pair)
 
     def function(*tensors: Any, **options: Any) -> Any:
         """Run the forward kernel; autograd runs the backward one."""
+        merged = {**kwargs, **options}
+        if "torch" in sys.modules:
+            from pyptx.runtime import torch_gradients
+
+            if torch_gradients.is_recorded(tensors):
+                return torch_gradients.record(pair, tensors, merged)
         from pyptx.runtime.arrays import find_library
 
-        split = _split_options({**kwargs, **options}, forward_kernel, backward_kernel)
+        split = split_options(merged, forward_kernel, backward_kernel)
         if find_library(tensors) == "jax":
             from pyptx.runtime.jax_gradients import differentiate
 
@@ -58,37 +72,50 @@ def differentiable_kernel(
             return differentiate(forward, backward, save_indices)(*tensors)
         return make_once().apply(split, *tensors)
 
-    _split_options(kwargs, forward_kernel, backward_kernel)
+    split_options(kwargs, forward_kernel, backward_kernel)
     function.__name__ = function.__qualname__ = forward_kernel.name
+    _PAIRS[function] = pair
     return function
 
 
-def _split_options(options: Mapping[str, Any], *kernels: Kernel) -> tuple[dict[str, Any], ...]:
-    """Return the options that each kernel takes."""
-    option_names = [
-        {*kernel.template_params, *kernel.shape_variables, *kernel.raw_parameters, "grid"} for kernel in kernels
-    ]
-    unknown = [name for name in options if not any(name in names for names in option_names)]
-    if unknown:
-        raise PtxError([GRADIENTS.report(None, f"neither kernel takes {', '.join(unknown)}")])
-    return tuple({name: value for name, value in options.items() if name in names} for names in option_names)
+_PAIRS: WeakKeyDictionary[Callable[..., Any], Pair] = WeakKeyDictionary()
+"""What `differentiable_kernel` returned, with its kernels."""
 
 
-def _make_autograd(forward_kernel: Kernel, backward_kernel: Kernel, save_indices: tuple[int, ...], count: int) -> Any:
-    """Return the autograd function, created at the first call, so that PyTorch is not loaded earlier."""
+def operator(kernel: Callable[..., Any], name: str | None = None) -> Any:
+    """Return the PyTorch operator of a kernel, or of what `differentiable_kernel` returned: `torch.ops.pyptx.<name>`.
+
+    It is otherwise defined when PyTorch first compiles a call. Define it where the kernel is defined to load exported
+    programs that contain it, and to name it. Only kernels at module level have names that other processes know, unless
+    you pass one.
+    """
     torch: Any = import_module("torch")
+    if kernel in _PAIRS:
+        found = import_module("pyptx.runtime.torch_gradients").find_pair_operator(_PAIRS[kernel], name)
+    else:
+        found = import_module("pyptx.runtime.torch_operators").find_operator(kernel, None, name)
+    return getattr(torch.ops.pyptx, found.signature[0])
 
-    def forward(context: Any, options: tuple[dict[str, Any], ...], *tensors: Any) -> Any:
-        context.save_for_backward(*(tensors[index] for index in save_indices))
-        context.options, context.others = options, len(tensors) - count
-        return forward_kernel(*tensors, **options[0])
 
-    def backward(context: Any, *gradients: Any) -> tuple[Any, ...]:
-        dense = [gradient.contiguous() for gradient in gradients]
-        results = backward_kernel(*context.saved_tensors, *dense, **context.options[1])
-        gradients = cast("tuple[Any, ...]", results) if isinstance(results, tuple) else (results,)
-        return (None, *gradients, *([None] * context.others))
+def declare_sharding(kernel: Callable[..., Any], *dims: str) -> None:
+    """Let a kernel run on DTensors that are replicated, or sharded along one of these named dimensions: the kernel must
+    compute each slice along them on its own, for any number of slices."""
+    placement: Any = import_module("torch.distributed.tensor")
+    experimental: Any = import_module("torch.distributed.tensor.experimental")
+    pair = _PAIRS.get(kernel)
+    plain: Kernel = pair.forward if pair else cast("Kernel", kernel)
+    unknown = [dim for dim in dims if dim not in plain.shape_variables]
+    if unknown:
+        text = f"`{plain.name}` has no dimension {', '.join(unknown)}"
+        raise PtxError([TRANSFORMS.report(None, text, help=f"choose of {', '.join(plain.shape_variables) or 'none'}")])
+    tiles = (plain.out_specs, plain.in_specs)
 
-    once: Any = torch.autograd.function.once_differentiable
-    methods = {"forward": staticmethod(forward), "backward": staticmethod(once(backward))}
-    return type(forward_kernel.name, (torch.autograd.Function,), methods)
+    def place(tile: Tile, dim: str) -> Any:
+        return placement.Shard(tile.shape.index(dim)) if dim in tile.shape else placement.Replicate()
+
+    def choose(*tensors: Any, **options: Any) -> Any:
+        """Return the placements of the outputs and the inputs that the kernel takes."""
+        replicated = tuple([placement.Replicate() for _ in group] for group in tiles)
+        return [replicated, *(tuple([place(tile, dim) for tile in group] for group in tiles) for dim in dims)]
+
+    experimental.register_sharding(operator(kernel).default)(choose)

@@ -85,7 +85,7 @@ def trace_entry(
     return trace, function, frozenset(used)
 
 
-def run_function(trace: Trace, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def run_function(trace: Trace, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
     """Call the user's function with the trace current. Frames stop here: the callers are not part of the kernel."""
     trace.root = run_function.__code__
     token = CURRENT.set(trace)

@@ -35,6 +35,8 @@ class Bound:
     library: str
     """The library of the results."""
     device: int | None
+    written: list[Any]
+    """What the call may write: also arrays that raw parameters point to, and the inputs of a kernel without outputs."""
     copies: list[tuple[DeviceView, Array]] = field(default_factory=list["tuple[DeviceView, Array]"])
     """Copies of arrays in device memory, for the simulator."""
 
@@ -63,7 +65,9 @@ def bind(
     known = cast("dict[str, Array | DeviceView]", bound)
     device = find_device({**known, **arguments.list_arrays(plan.scalars)})
     library = arrays.find_library([*inputs, *targets, *keywords.values(), *(positional or ())])
-    return Bound(plan, known, targets, library, device)
+    memory = [value for value in (*keywords.values(), *(positional or ())) if getattr(value, "shape", ())]
+    written = [*targets, *memory, *(() if kernel.out_specs else inputs)]
+    return Bound(plan, known, targets, library, device, written)
 
 
 def find_device(views: Mapping[str, View]) -> int | None:
@@ -118,7 +122,7 @@ def simulate(bound: Bound, **options: Any) -> tuple[sim.Result, list[Any]]:
     for (view, array), old in zip(bound.copies, before, strict=True):
         if array.tobytes() != old.tobytes():
             device_calls.store(view, array)
-    arrays.note_written(bound.targets)
+    arrays.note_written(bound.written)
     if bound.targets or bound.device is None:
         return result, bound.targets or arrays.give_back(bound.library, results)
     allocations = device_calls.allocate(bound.plan.outputs, bound.library, bound.device, 0)
@@ -134,7 +138,7 @@ def run(bound: Bound, device: int, stream: Any, *, cooperative: bool = False, pr
         bound.plan, cast("dict[str, DeviceView]", bound.views), library, device, stream,
         cooperative=cooperative, programmatic=programmatic,
     )  # fmt: skip
-    arrays.note_written(bound.targets)
+    arrays.note_written(bound.written)
     return bound.targets or results
 
 

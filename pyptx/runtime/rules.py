@@ -1,4 +1,4 @@
-"""Rules PTX1001 to PTX1004: calling a kernel with arrays."""
+"""Rules PTX1001 to PTX1005: calling a kernel with arrays."""
 
 from __future__ import annotations
 
@@ -38,4 +38,13 @@ DRIVER = Rule(
     "",
 )
 
-RULES = (ARRAYS, GRID, GRADIENTS, DRIVER)
+TRANSFORMS = Rule(
+    "PTX1005",
+    "a transformation that the kernel does not support",
+    "Compilers and transformations of PyTorch see a kernel as one operator. It has a gradient only if it was given "
+    "one, and what they record must mean the same when it runs later.",
+    "",
+    "",
+)
+
+RULES = (ARRAYS, GRID, GRADIENTS, DRIVER, TRANSFORMS)

@@ -21,7 +21,7 @@ _WITHOUT_VALUES = frozenset(("FakeTensor", "FunctionalTensor"))
 
 def view(tensor: Any) -> View:
     """Return a tensor's memory as an array, or why it cannot be used."""
-    problem = _find_problem(tensor)
+    problem = find_problem(tensor)
     if problem is not None:
         return Unusable(problem)
     if tensor.device.type == "cuda" or is_active():
@@ -44,20 +44,39 @@ def _is_unknown_to_numpy(name: str) -> bool:
     return name == _PACKED or ("float" in name and hasattr(ml_dtypes, name))
 
 
-def _find_problem(tensor: Any) -> str | None:
+def find_problem(tensor: Any, *, needs_memory: bool = True) -> str | None:
+    """Return why a tensor cannot be an argument of a kernel."""
     if not isinstance(tensor, torch.Tensor):
         return f"expected an array, found {type(tensor).__name__}"
+    problem = _find_missing_memory(tensor) if needs_memory else None
+    if problem is not None:
+        return problem
+    if tensor.layout != torch.strided:
+        return f"expected a dense tensor, found layout {str(tensor.layout).removeprefix('torch.')}"
+    if tensor.is_conj():
+        return "expected an ordinary tensor, found a conjugate view; use x.resolve_conj()"
+    return "expected an ordinary tensor, found a negative view; use x.resolve_neg()" if tensor.is_neg() else None
+
+
+def _find_missing_memory(tensor: Any) -> str | None:
     if type(tensor).__name__ in _WITHOUT_VALUES:
         return f"expected a concrete tensor, found a {type(tensor).__name__}: PyTorch is tracing the call"
     if tensor.device.type == "meta":
         return "expected a concrete tensor, found one on the meta device"
     if tensor.device.type not in ("cpu", "cuda"):
         return f"expected a tensor on a CUDA device or the CPU, found one on {tensor.device}"
-    if tensor.layout != torch.strided:
-        return f"expected a dense tensor, found layout {str(tensor.layout).removeprefix('torch.')}"
-    if tensor.is_conj():
-        return "expected an ordinary tensor, found a conjugate view; use x.resolve_conj()"
-    return "expected an ordinary tensor, found a negative view; use x.resolve_neg()" if tensor.is_neg() else None
+    return None
+
+
+def name_dtype(tensor: Any) -> str:
+    """Return the dtype of the array that `view` returns for a tensor."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    return _BITS[1] if name == _PACKED else name
+
+
+def get_dtype(name: str) -> Any:
+    """Return PyTorch's dtype of the tensors that `to_torch` returns for arrays of this dtype."""
+    return getattr(torch, name)
 
 
 def to_torch(array: Array) -> Any:

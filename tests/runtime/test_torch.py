@@ -93,7 +93,7 @@ X = torch.arange(32.0)
 WRONG: list[tuple[Any, str]] = [
     (X.double(), "`x`: expected dtype float32, found float64"),
     (torch.arange(64.0)[::2], r"`x`: expected a contiguous row-major array.*x\.contiguous\(\)"),
-    (X.to("meta"), "`x`: expected a concrete tensor, found one on the meta device"),
+    (X.to("meta"), "`y`: expected a tensor on meta like the first one, found one on cpu"),
     (
         torch.complex(X, X).conj().imag,
         r"`x`: expected an ordinary tensor, found a negative view; use x\.resolve_neg\(\)",
@@ -118,20 +118,29 @@ def test_every_wrong_argument_is_in_one_message() -> None:
     assert all(name in str(excinfo.value) for name in ("`x`:", "`y`:", "`z`:"))
 
 
-def test_fake_tensors_have_no_values() -> None:
+def test_abstract_tensors_cannot_be_simulated() -> None:
     mode: Any = import_module("torch._subclasses.fake_tensor").FakeTensorMode()
     with mode:
         fake = torch.zeros(32)
     with raises(PtxError, match="`x`: expected a concrete tensor, found a FakeTensor"):
-        product(fake, X)
+        product.simulate(fake, X)
+    with raises(PtxError, match="`x`: expected a concrete tensor, found one on the meta device"):
+        product.simulate(X.to("meta"), X)
 
 
-def test_a_tensor_of_a_mapped_function_has_no_memory_of_its_own() -> None:
-    def multiply(x: Any) -> Any:
-        return product(x, X)
+def test_memory_that_a_kernel_may_write_counts_as_changed() -> None:
+    @kernel(in_specs=[Tile(32, f32)], grid=(1,), block=(32, 1, 1), raw_params=[("u64", "p")])
+    def double(x: Any) -> None:
+        px, p = ptx.global_ptrs(x, "p")
+        value = reg.scalar(f32)
+        ptx.ld(f32, value, ptx.addr(p, index(4)))
+        ptx.st(f32, ptx.addr(px, index(4)), value)
 
-    with raises(PtxError, match="`x`: PyTorch does not expose its memory: "):
-        torch.vmap(multiply)(torch.zeros(2, 32))
+    x, p = torch.zeros(32), torch.ones(32)
+    double(x, p=p)
+    assert (x._version, p._version) == (1, 1)
+    double(x, args=[p])
+    assert (x._version, p._version) == (2, 2)
 
 
 def test_gradients_come_from_the_backward_kernel() -> None:

@@ -1,0 +1,72 @@
+"""Pairs of kernels, of which one computes the gradient of the other. Knows no library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from pyptx.diagnostics import PtxError
+from pyptx.dsl.run import Definition
+from pyptx.runtime.rules import GRADIENTS
+from pyptx.specs import Tile
+
+
+class Paired(Protocol):
+    """A kernel as this file sees it."""
+
+    in_specs: tuple[Tile, ...]
+    out_specs: tuple[Tile, ...]
+    grid: Any
+    template_params: dict[str, Any]
+    serial: int
+
+    @property
+    def name(self) -> str:
+        """The name of the entry in PTX."""
+        ...
+
+    @property
+    def definition(self) -> Definition:
+        """The checked arguments of `@kernel`."""
+        ...
+
+    @property
+    def is_importable(self) -> bool:
+        """Whether its module has it under its own name."""
+        ...
+
+    @property
+    def raw_parameters(self) -> tuple[str, ...]:
+        """The names of the raw parameters."""
+        ...
+
+    @property
+    def shape_variables(self) -> tuple[str, ...]:
+        """The named dimensions of the tensors."""
+        ...
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        """Run the kernel on arrays."""
+        ...
+
+
+class Pair(NamedTuple):
+    """A kernel, and the kernel that takes saved inputs and the gradients of the outputs."""
+
+    forward: Any
+    backward: Any
+    save_indices: tuple[int, ...]
+    """The positions of the inputs that the gradient needs."""
+    count: int
+    """How many inputs have a gradient: the first ones."""
+
+
+def split_options(options: Mapping[str, Any], *kernels: Paired) -> tuple[dict[str, Any], ...]:
+    """Return the options that each kernel takes."""
+    option_names = [
+        {*kernel.template_params, *kernel.shape_variables, *kernel.raw_parameters, "grid"} for kernel in kernels
+    ]
+    unknown = [name for name in options if not any(name in names for names in option_names)]
+    if unknown:
+        raise PtxError([GRADIENTS.report(None, f"neither kernel takes {', '.join(unknown)}")])
+    return tuple({name: value for name, value in options.items() if name in names} for names in option_names)

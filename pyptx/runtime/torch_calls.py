@@ -1,0 +1,134 @@
+"""Calls of kernels that PyTorch compiles, transforms or differentiates: they go through an operator of its dispatcher.
+
+`torch.compile` traces these functions, so they are plain Python: what it cannot trace is a constant from
+`torch_operators`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from pyptx.runtime import torch_operators
+from pyptx.runtime.torch_options import encode
+from pyptx.runtime.torch_refusals import Named, attach, has_tangent, needs_gradient, refuse, refuse_writing
+from pyptx.specs import Tile
+
+torch: Any = import_module("torch")
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+class Recordable(Named, Protocol):
+    """A kernel as this file sees it."""
+
+    out_specs: tuple[Tile, ...]
+    serial: int
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        """Run the kernel on arrays."""
+        ...
+
+
+def is_special(inputs: Sequence[Any], out: Any, positional: Sequence[Any] | None, keywords: Mapping[str, Any]) -> bool:
+    """Tell whether a call is compiled, transformed or differentiated."""
+    if torch.compiler.is_compiling():
+        return True
+    tensors = _list_tensors(inputs, out, positional, keywords)
+    return bool(tensors) and (needs_gradient(tensors) or has_tangent(tensors) or _is_mapped() or is_abstract(tensors))
+
+
+def _list_tensors(
+    inputs: Sequence[Any], out: Any, positional: Sequence[Any] | None, keywords: Mapping[str, Any]
+) -> list[Any]:
+    values = (*inputs, *(out if isinstance(out, tuple | list) else (out,)), *(positional or ()), *keywords.values())
+    return [value for value in values if isinstance(value, torch.Tensor)]
+
+
+def _is_mapped() -> bool:
+    """Tell whether a transformation of torch.func, such as vmap, is active."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def is_abstract(tensors: Sequence[Any]) -> bool:
+    """Tell whether PyTorch compiles or observes what is done with tensors, or whether they are not plain ones."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or any(type(tensor) not in _PLAIN or tensor.device.type == "meta" for tensor in tensors)
+    )
+
+
+def record(
+    kernel: Recordable, inputs: Sequence[Any], out: Any, options: Mapping[str, Any], keywords: Mapping[str, Any]
+) -> Any:
+    """Call the operator of a kernel with what a call of the kernel was given. `options` are those of the call."""
+    if not torch.compiler.is_compiling():
+        tensors = _list_tensors(inputs, out, options["args"], keywords)
+        if has_tangent(tensors):
+            refuse(kernel, "has no forward-mode derivative")
+        if needs_gradient(tensors):
+            if out is not None or len(tensors) > len(inputs) or not kernel.out_specs:
+                refuse_writing(kernel)
+            with torch.no_grad():
+                results = kernel(*inputs, **options, **keywords)
+            return attach(kernel, results, tensors)
+    return call_operator(torch_operators.define(kernel.serial), inputs, out, options, keywords)
+
+
+def call_operator(
+    signature: torch_operators.Signature,
+    inputs: Sequence[Any],
+    out: Any,
+    options: Mapping[str, Any],
+    keywords: Mapping[str, Any],
+) -> Any:
+    """Call an operator; return its outputs, or the tensors given as `out`."""
+    name, input_names, output_names, raw_names, numbers = signature
+    targets = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
+    tensors = _convert(input_names, inputs, "input")
+    given = _convert(output_names if targets else (), targets, "output")
+    # Dynamo traces annotations, but no subscripted types that are called.
+    values: dict[str, Any] = {**keywords}
+    typed: dict[str, Any] = {}
+    memory: list[Any] = []
+    texts: list[str] = []
+    if options.get("args") is not None:
+        torch_operators.check_positional(raw_names, len(options["args"]))
+        values |= zip(raw_names, options["args"], strict=True)
+    for key, value in values.items():
+        if key in raw_names and isinstance(value, torch.Tensor) and value.ndim:
+            texts.append(f"{key}=memory[{len(memory)}]")
+            memory.append(value)
+        elif key in numbers:
+            typed[key] = value
+        else:
+            texts.append(f"{key}={encode(value)}")
+    texts += [f"{key}=True" for key in ("cooperative", "programmatic") if options.get(key)]
+    grid = options.get("grid")
+    if callable(grid):
+        texts.append(f"grid={encode(grid)}")
+    elif grid is not None:
+        typed["grid"] = [*cast("Any", grid)] if isinstance(grid, tuple | list) else [grid]
+    if texts:
+        typed["options"] = ", ".join(texts)
+    if memory or (given and raw_names):
+        typed["memory"] = memory
+    torch_operators.check_call(name, len(tensors) + len(given) + len(memory), options.get("stream") is not None)
+    operator = getattr(torch.ops.pyptx, name)
+    if given:
+        operator.out(*tensors, **typed, **dict(zip(output_names, given, strict=True)))
+        return targets[0] if len(targets) == 1 else tuple(targets)
+    result = (operator.memory if memory else operator.default)(*tensors, **typed)
+    return result if output_names else ()
+
+
+def _convert(names: Sequence[str], values: Sequence[Any], role: str) -> list[Any]:
+    """Return the values as tensors. Only arrays of NumPy are converted, over the same memory."""
+    torch_operators.check_arrays(names, len(values), role, [
+        "" if isinstance(value, torch.Tensor | np.ndarray) else type(value).__name__ for value in values
+    ])  # fmt: skip
+    return [value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for value in values]

@@ -1,0 +1,78 @@
+"""What PyTorch's autograd finds where a kernel has no gradient: an error, when it is asked for the gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NoReturn, Protocol
+
+from pyptx.diagnostics import PtxError
+from pyptx.runtime.rules import TRANSFORMS
+
+torch: Any = import_module("torch")
+forward_ad: Any = import_module("torch.autograd.forward_ad")
+
+
+class Named(Protocol):
+    """A kernel as this file sees it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the entry in PTX."""
+        ...
+
+
+def needs_gradient(tensors: Sequence[Any]) -> bool:
+    """Tell whether autograd records what is done with tensors."""
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def has_tangent(tensors: Sequence[Any]) -> bool:
+    """Tell whether forward-mode autograd differentiates with respect to a tensor."""
+    return forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(t).tangent is not None for t in tensors)
+
+
+def refuse(kernel: Named, text: str) -> NoReturn:
+    """Raise the error of a kernel that has no gradient."""
+    help = "make it differentiable: differentiable_kernel(forward, backward); or call it under torch.no_grad()"
+    raise PtxError([TRANSFORMS.report(None, f"the kernel `{kernel.name}` {text}", help=help)])
+
+
+def refuse_writing(kernel: Named) -> NoReturn:
+    """Raise the error of a call that writes tensors and would need a gradient: as PyTorch's functions with `out=`, it
+    has none."""
+    refuse(kernel, "writes tensors that it is given, which autograd cannot differentiate, and one requires a gradient")
+
+
+def make_backward(kernel: Named) -> Callable[..., Any]:
+    """Return a backward function that says that there is none."""
+
+    def backward(context: object, *gradients: object) -> Any:
+        refuse(kernel, "has no gradient")
+
+    return backward
+
+
+def _make_function() -> Any:
+    def forward(kernel: Named, count: int, *tensors: Any) -> tuple[Any, ...]:
+        return tuple(tensor.view_as(tensor) for tensor in tensors[:count])
+
+    def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        context.kernel = inputs[0]
+
+    def backward(context: Any, *gradients: Any) -> Any:
+        refuse(context.kernel, "has no gradient")
+
+    methods = {method.__name__: staticmethod(method) for method in (forward, setup_context, backward)}
+    return type("KernelWithoutGradient", (torch.autograd.Function,), {**methods, "generate_vmap_rule": True})
+
+
+_WITHOUT_GRADIENT = _make_function()
+
+
+def attach(kernel: Named, results: Any, tensors: Sequence[Any]) -> Any:
+    """Return the results of a kernel that was called on tensors, such that their gradient is an error."""
+    several = isinstance(results, tuple)
+    outputs: Any = results if several else (results,)
+    marked = _WITHOUT_GRADIENT.apply(kernel, len(outputs), *outputs, *tensors)
+    return marked if several else marked[0]

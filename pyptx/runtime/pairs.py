@@ -57,7 +57,7 @@ class Pair(NamedTuple):
     backward: Any
     save_indices: tuple[int, ...]
     """The positions of the inputs that the gradient needs."""
-    count: int
+    gradients: int
     """How many inputs have a gradient: the first ones."""
 
 

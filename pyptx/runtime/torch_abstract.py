@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from pyptx.runtime import arguments, torch_
 from pyptx.runtime.arrays import Described, Unusable
@@ -38,8 +38,9 @@ def infer(
     descriptions = [_describe(tile, tensor, examples, device) for (_, tile), tensor in pairs]
     numbers = {name: _find_example(value, examples.get(name, _UNKNOWN)) for name, value in keywords.items()}
     sizes = [*(size for tensor in (*inputs, *targets) for size in tensor.shape), *keywords.values()]
-    if all(_is_known(value) for value in (*sizes, *(grid if isinstance(grid, tuple | list) else ()))):
-        extents = [_find_example(value, _UNKNOWN) for value in grid] if isinstance(grid, tuple | list) else grid
+    lengths: list[Any] = [*cast("Any", grid)] if isinstance(grid, tuple | list) else []
+    if all(_is_known(value) for value in (*sizes, *lengths)):
+        extents = [_find_example(value, _UNKNOWN) for value in lengths] or cast("Any", grid)
         make_plan(
             kernel, descriptions[:count], descriptions[count:], grid=extents, positional=None, keywords=numbers,
             options=(),

@@ -44,8 +44,12 @@ def is_special(inputs: Sequence[Any], out: Any, positional: Sequence[Any] | None
 def _list_tensors(
     inputs: Sequence[Any], out: Any, positional: Sequence[Any] | None, keywords: Mapping[str, Any]
 ) -> list[Any]:
-    values = (*inputs, *(out if isinstance(out, tuple | list) else (out,)), *(positional or ()), *keywords.values())
+    values = (*inputs, *_as_list(out), *(positional or ()), *keywords.values())
     return [value for value in values if isinstance(value, torch.Tensor)]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return [*cast("Any", value)] if isinstance(value, tuple | list) else [value]
 
 
 def _is_mapped() -> bool:
@@ -88,7 +92,7 @@ def call_operator(
 ) -> Any:
     """Call an operator; return its outputs, or the tensors given as `out`."""
     name, input_names, output_names, raw_names, numbers = signature
-    targets = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
+    targets = [] if out is None else _as_list(out)
     tensors = _convert(input_names, inputs, "input")
     given = _convert(output_names if targets else (), targets, "output")
     # Dynamo traces annotations, but no subscripted types that are called.
@@ -112,7 +116,7 @@ def call_operator(
     if callable(grid):
         texts.append(f"grid={encode(grid)}")
     elif grid is not None:
-        typed["grid"] = [*cast("Any", grid)] if isinstance(grid, tuple | list) else [grid]
+        typed["grid"] = _as_list(grid)
     if texts:
         typed["options"] = ", ".join(texts)
     if memory or (given and raw_names):

@@ -13,26 +13,28 @@ from pyptx.runtime.pairs import Pair, split_options
 from pyptx.runtime.registry import KERNELS
 from pyptx.runtime.rules import GRADIENTS
 from pyptx.runtime.torch_operators import Gradient, Operator, Signature, find_operator
+from pyptx.runtime.torch_refusals import make_autograd_function
 
 torch: Any = import_module("torch")
 
 
 def is_recorded(tensors: Sequence[Any]) -> bool:
     """Tell whether a call must be an operator. Transformations of torch.func differentiate only autograd functions."""
-    return torch_calls.is_abstract([tensor for tensor in tensors if isinstance(tensor, torch.Tensor)])
+    plain = [tensor for tensor in tensors if isinstance(tensor, torch.Tensor)]
+    return torch.compiler.is_compiling() or (bool(plain) and torch_calls.is_abstract(plain))
 
 
 def record(pair: Pair, tensors: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """Call the operator of a pair with the options of both kernels."""
-    signature = define(pair.forward.serial, pair.backward.serial, pair.save_indices, pair.count)
+    signature = define(pair.forward.serial, pair.backward.serial, pair.save_indices, pair.gradients)
     keywords = {name: value for name, value in options.items() if name != "grid"}
     return torch_calls.call_operator(signature, tensors, None, {"grid": options.get("grid")}, keywords)
 
 
 @torch.compiler.assume_constant_result
-def define(forward: int, backward: int, save_indices: tuple[int, ...], count: int) -> Signature:
+def define(forward: int, backward: int, save_indices: tuple[int, ...], gradients: int) -> Signature:
     """Return the operator of a pair; define it if needed."""
-    return find_pair_operator(Pair(KERNELS[forward], KERNELS[backward], save_indices, count)).signature
+    return find_pair_operator(Pair(KERNELS[forward], KERNELS[backward], save_indices, gradients)).signature
 
 
 def find_pair_operator(pair: Pair, name: str | None = None) -> Operator:
@@ -47,7 +49,7 @@ def find_pair_operator(pair: Pair, name: str | None = None) -> Operator:
         return differentiate(pair, context.saved_tensors, context.needs_input_grad, gradients, options)
 
     function = pair.backward.definition.function
-    parts = function.__module__, function.__qualname__, *map(str, (*pair.save_indices, pair.count))
+    parts = function.__module__, function.__qualname__, *map(str, (*pair.save_indices, pair.gradients))
     operator = find_operator(pair.forward, Gradient("__".join(parts), pair.backward, setup_context, backward), name)
     return operator
 
@@ -67,8 +69,7 @@ def make_function(pair: Pair) -> Any:
         needs = context.needs_input_grad[1:]
         return (None, *differentiate(pair, context.saved_tensors, needs, gradients, context.options))
 
-    methods = {method.__name__: staticmethod(method) for method in (forward, setup_context, backward)}
-    return type(pair.forward.definition.name, (torch.autograd.Function,), {**methods, "generate_vmap_rule": True})
+    return make_autograd_function(pair.forward.definition.name, forward, setup_context, backward)
 
 
 def differentiate(
@@ -76,7 +77,7 @@ def differentiate(
 ) -> tuple[Any, ...]:
     """Return the gradient of each input, None for those that need none."""
     names = [name for name, _ in pair.forward.definition.tensors]
-    late = [name for name, needed in [*zip(names, needs, strict=False)][pair.count :] if needed]
+    late = [name for name, needed in [*zip(names, needs, strict=False)][pair.gradients :] if needed]
     if late:
         text = (
             f"`{pair.backward.name}` has no output for the gradient of `{late[0]}`, input {names.index(late[0])} of "
@@ -87,4 +88,4 @@ def differentiate(
     results = pair.backward(*saved, *dense, **options)
     results = cast("tuple[Any, ...]", results) if isinstance(results, tuple) else (results,)
     wanted = [result if needed else None for result, needed in zip(results, needs, strict=False)]
-    return (*wanted, *(None for _ in needs[pair.count :]))
+    return (*wanted, *(None for _ in needs[pair.gradients :]))

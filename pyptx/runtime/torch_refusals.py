@@ -53,6 +53,12 @@ def make_backward(kernel: Named) -> Callable[..., Any]:
     return backward
 
 
+def make_autograd_function(name: str, *methods: Callable[..., Any]) -> Any:
+    """Return an autograd function with these static methods, which torch.func may transform."""
+    members: dict[str, Any] = {method.__name__: staticmethod(method) for method in methods}
+    return type(name, (torch.autograd.Function,), {**members, "generate_vmap_rule": True})
+
+
 def _make_function() -> Any:
     def forward(kernel: Named, count: int, *tensors: Any) -> tuple[Any, ...]:
         return tuple(tensor.view_as(tensor) for tensor in tensors[:count])
@@ -63,8 +69,7 @@ def _make_function() -> Any:
     def backward(context: Any, *gradients: Any) -> Any:
         refuse(context.kernel, "has no gradient")
 
-    methods = {method.__name__: staticmethod(method) for method in (forward, setup_context, backward)}
-    return type("KernelWithoutGradient", (torch.autograd.Function,), {**methods, "generate_vmap_rule": True})
+    return make_autograd_function("KernelWithoutGradient", forward, setup_context, backward)
 
 
 _WITHOUT_GRADIENT = _make_function()
@@ -72,7 +77,6 @@ _WITHOUT_GRADIENT = _make_function()
 
 def attach(kernel: Named, results: Any, tensors: Sequence[Any]) -> Any:
     """Return the results of a kernel that was called on tensors, such that their gradient is an error."""
-    several = isinstance(results, tuple)
-    outputs: Any = results if several else (results,)
+    outputs: list[Any] = [*results] if isinstance(results, tuple) else [results]
     marked = _WITHOUT_GRADIENT.apply(kernel, len(outputs), *outputs, *tensors)
-    return marked if several else marked[0]
+    return marked if isinstance(results, tuple) else marked[0]

@@ -1,4 +1,4 @@
-"""Kernels under torch.compile: one operator in the graph for each call, with no break, and the results of eager calls."""
+"""Kernels under torch.compile: an operator in the graph for each call, no break, and the results of eager calls."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from pyptx import kernel, ptx
 from pyptx.types import f32
 from tests.runtime.torch_kernels import (
+    count_rows,
     double_in_place,
     load,
     multiply,
@@ -22,6 +23,7 @@ from tests.runtime.torch_kernels import (
 )
 
 torch: Any = import_module("torch")
+TorchDispatchMode: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
 
 X = torch.linspace(-3, 3, 32)
 
@@ -108,17 +110,22 @@ def test_a_second_call_compiles_nothing() -> None:
     assert len(graphs) == 1
 
 
+def list_calls(call: Callable[[], Any]) -> list[str]:
+    """Return the operators that a call uses, as PyTorch's modes see them."""
+    calls: list[str] = []
+
+    def note(self: object, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        calls.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+    with type("Observer", (TorchDispatchMode,), {"__torch_dispatch__": note})():
+        call()
+    return calls
+
+
 def test_calls_outside_of_a_compiler_use_no_operator() -> None:
-    calls: list[object] = []
-    observer: Any = type(
-        "Observer", (torch.utils._python_dispatch.TorchDispatchMode,),
-        {"__torch_dispatch__": lambda self, function, types, args=(), kwargs=None: (
-            calls.append(str(function)), function(*args, **(kwargs or {})))[1]},
-    )  # fmt: skip
-    product(X, X)
-    with observer():
-        product(X, X)
-    assert calls[0] == "pyptx.tests_runtime_torch_kernels__product.default"
+    name = "pyptx.tests_runtime_torch_kernels__product.default"
+    assert list_calls(lambda: product(X, X))[0] == name
     with torch.profiler.profile() as profile:
         product(X, X)
     assert not [event.name for event in profile.events() if "pyptx" in event.name]
@@ -182,12 +189,16 @@ def test_functions_and_types_are_template_parameters_as_well() -> None:
 
 def test_arrays_of_numpy_may_be_among_the_arguments() -> None:
     ones = X.numpy() * 0 + 1
-    assert torch.equal(compile_counting(lambda x: product(x, ones))[0](X), X)
+
+    def call(x: Any) -> Any:
+        return product(x, ones)
+
+    assert torch.equal(compile_counting(call)[0](X), X)
 
 
 def test_a_grid_may_be_a_function() -> None:
     def call(x: Any) -> Any:
-        return shift(x, bias=0.0, count=32, grid=lambda rows, cols: (rows,))
+        return shift(x, bias=0.0, count=32, grid=count_rows)
 
     x = torch.randn(3, 32)
     assert torch.equal(compile_counting(call)[0](x), x)
@@ -220,7 +231,10 @@ def test_kernels_in_a_compiled_function_may_be_local() -> None:
         px, py, pz = ptx.global_ptrs(x, y, z)
         store(f32, pz, load(f32, px) + load(f32, py))
 
-    function, graphs = compile_counting(lambda x: local_sum(x, x))
+    def call(x: Any) -> Any:
+        return local_sum(x, x)
+
+    function, graphs = compile_counting(call)
     assert torch.equal(function(X), 2 * X)
     assert list_operators(graphs[0])[0].startswith("pyptx.tests_runtime_test_torch_calls__test_kernels_in_a_compiled")
 
@@ -228,15 +242,18 @@ def test_kernels_in_a_compiled_function_may_be_local() -> None:
 def test_mapped_calls_run_once_per_element_of_the_batch() -> None:
     x, y = torch.randn(3, 32), torch.randn(32, 3)
     assert torch.equal(torch.vmap(product, in_dims=(0, 1))(x, y), x * y.T)
-    assert torch.equal(torch.vmap(lambda row: product(row, X))(x), x * X)
+    assert torch.equal(torch.vmap(product, in_dims=(0, None))(x, X), x * X)
     square, cube = torch.vmap(powers)(x.double())
     assert torch.equal(square, x.double() ** 2)
     assert torch.allclose(cube, x.double() ** 3)
 
 
 def test_mapped_calls_write_no_given_tensors() -> None:
+    def call(row: Any) -> Any:
+        return product(row, X, out=torch.zeros(32))
+
     with pytest.raises(RuntimeError, match="Batching rule not implemented"):
-        torch.vmap(lambda row: product(row, X, out=torch.zeros(32)))(torch.ones(2, 32))
+        torch.vmap(call)(torch.ones(2, 32))
 
 
 def test_a_subclass_of_tensors_stays_one() -> None:

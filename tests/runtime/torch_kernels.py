@@ -43,15 +43,20 @@ def product_gradient(x: Any, y: Any, dz: Any, dx: Any, dy: Any, *, factor: float
     store(f32, pdy, load(f32, px) * gradient)
 
 
+def count_rows(rows: int, cols: int) -> tuple[int]:
+    """Return a grid of one CTA for each row."""
+    return (rows,)
+
+
 multiply = differentiable_kernel(product, product_gradient)
 
 
 @kernel(
-    in_specs=[Tile("rows", "cols", f32)], out_specs=[Tile("rows", "cols", f32)], grid=lambda rows, cols: (rows,),
+    in_specs=[Tile("rows", "cols", f32)], out_specs=[Tile("rows", "cols", f32)], grid=count_rows,
     block=(32, 1, 1), raw_params=[("f32", "bias"), ("u32", "count")],
 )  # fmt: skip
 def shift(x: Any, y: Any, *, cols_read: bool = False) -> None:
-    """y = x + bias in the first `count` columns, 0 in the others. It reads `cols` only if asked to, else there are 32."""
+    """y = x + bias in the first `count` columns, 0 in the others. Without `cols_read` there are 32 columns."""
     px, py = ptx.global_ptrs(x, y)
     width = x.shape[1] if cols_read else 32
     for column in range(0, width, 32):

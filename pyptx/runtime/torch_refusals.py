@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, NoReturn, Protocol
 
 from pyptx.diagnostics import PtxError
-from pyptx.runtime.rules import TRANSFORMS
+from pyptx.runtime.rules import GRADIENTS
 
 torch: Any = import_module("torch")
 forward_ad: Any = import_module("torch.autograd.forward_ad")
@@ -34,8 +34,8 @@ def has_tangent(tensors: Sequence[Any]) -> bool:
 
 def refuse(kernel: Named, text: str) -> NoReturn:
     """Raise the error of a kernel that has no gradient."""
-    help = "make it differentiable: differentiable_kernel(forward, backward); or call it under torch.no_grad()"
-    raise PtxError([TRANSFORMS.report(None, f"the kernel `{kernel.name}` {text}", help=help)])
+    help = "pair it with one for its gradient: differentiable_kernel(kernel, backward_kernel); or use torch.no_grad()"
+    raise PtxError([GRADIENTS.report(None, f"the kernel `{kernel.name}` {text}", help=help)])
 
 
 def refuse_writing(kernel: Named) -> NoReturn:

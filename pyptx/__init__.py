@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyptx.decorator import Kernel, combine, detect_arch, intrinsic, kernel
     from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, Severity, Span
     from pyptx.dsl.tensors import TensorSpec
+    from pyptx.runtime.exported import load_kernel
     from pyptx.specs import Layout, Tile
     from pyptx.torch_support import differentiable_kernel
 
@@ -20,7 +21,8 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Diagnostic", "HazardWarning", "Kernel", "Layout", "PtxError", "Severity", "Span", "TensorSpec", "Tile",
-    "__version__", "combine", "detect_arch", "differentiable_kernel", "intrinsic", "kernel", "ptx", "reg", "smem",
+    "__version__", "combine", "detect_arch", "differentiable_kernel", "intrinsic", "kernel", "load_kernel", "ptx",
+    "reg", "smem",
 ]  # fmt: skip
 
 _HOME = {
@@ -38,6 +40,7 @@ _HOME = {
     "differentiable_kernel": "pyptx.torch_support",
     "intrinsic": "pyptx.dsl.scopes",
     "kernel": "pyptx.decorator",
+    "load_kernel": "pyptx.runtime.exported",
     "ptx": "",
     "reg": "",
     "sim": "",

@@ -36,6 +36,8 @@ class Traced:
     """Offsets of the allocations behind the dynamic shared memory symbol, if they are there."""
     lenient_origins: frozenset[PythonFrame | None] = frozenset()
     """Origins of instructions that the table need not know."""
+    image: bytes = field(default=b"", repr=False)
+    """Machine code that came with the module, for the driver to choose from."""
 
 
 def build_body(trace: Trace, function: Callable[..., Any] | None = None) -> Body:

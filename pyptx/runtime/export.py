@@ -11,8 +11,10 @@ from typing import Any
 from pyptx import __version__
 from pyptx.runtime.c_launcher import write_header, write_source
 from pyptx.runtime.planning import Plan
+from pyptx.specs import Layout, Tile
 from pyptx.toolchain import Cubin
 from pyptx.toolchain.fatbin import combine_images
+from pyptx.types import from_name
 
 FORMAT = 1
 """The version of the manifest's layout."""
@@ -39,13 +41,11 @@ def write_files(plan: Plan, text: str, cubins: Sequence[Cubin], folder: Path) ->
 def describe(plan: Plan, cubins: Sequence[Cubin], files: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the manifest."""
     definition = plan.definition
+    first_output = len(definition.tensors) - len(plan.outputs)
     tensors = [
-        {
-            "name": name, "type": tile.dtype.name, "shape": list(tile.resolve_shape(plan.dims)),
-            "is_output": index >= len(definition.tensors) - len(plan.outputs),
-        }
+        {"name": name, **_describe_tile(tile, plan.dims), "is_output": index >= first_output}
         for index, (name, tile) in enumerate(definition.tensors)
-    ]  # fmt: skip
+    ]
     return {
         "format": FORMAT, "producer": f"pyptx {__version__}", "assembler": sorted({cubin.producer for cubin in cubins}),
         "kernel": definition.name, "target": plan.module.target.targets[0],
@@ -56,3 +56,23 @@ def describe(plan: Plan, cubins: Sequence[Cubin], files: Mapping[str, bytes]) ->
         "parameters": [parameter.name for parameter in plan.find_entry().params],
         "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in files.items()},
     }  # fmt: skip
+
+
+def _describe_tile(tile: Tile, dims: Mapping[str, int]) -> dict[str, Any]:
+    """Return a tile with numbers in place of names."""
+    sizes = dict(dims)
+    return {
+        "type": tile.dtype.name, "shape": list(tile.resolve_shape(sizes)), "layout": tile.layout.value,
+        "box": None if tile.tma_box is None else list(tile.resolve_box(sizes)), "map_rank": tile.tma_rank,
+        "map_padding": tile.tma_padding,
+    }  # fmt: skip
+
+
+def read_tile(tensor: Mapping[str, Any]) -> Tile:
+    """Return the tile of a tensor in a manifest. KeyError, TypeError or ValueError if there is none."""
+    box = tensor["box"]
+    return Tile(
+        *map(int, tensor["shape"]), dtype=from_name(tensor["type"]), layout=Layout(tensor["layout"]),
+        tma_box=None if box is None else tuple(map(int, box)), tma_rank=int(tensor["map_rank"]),
+        tma_padding=bool(tensor["map_padding"]),
+    )  # fmt: skip

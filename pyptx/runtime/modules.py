@@ -103,7 +103,7 @@ def _load(plan: Plan, device: int) -> Loaded:
     if not is_active():
         # Without the tools, the driver compiles the PTX.
         with suppress(ToolMissing):
-            image = assemble(text, target, origin_of=origins.get).data
+            image = plan.kernel_trace.image or assemble(text, target, origin_of=origins.get).data
     module = _load_image(plan, image + b"\0", text, origins)
     function = int(call("cuModuleGetFunction", module, plan.definition.name.encode()))
     loaded = Loaded(module, function)

@@ -1,4 +1,4 @@
-"""Rules PTX1001 to PTX1005: calling a kernel with arrays."""
+"""Rules PTX1001 to PTX1006: calling a kernel with arrays."""
 
 from __future__ import annotations
 
@@ -47,4 +47,12 @@ TRANSFORMS = Rule(
     "",
 )
 
-RULES = (ARRAYS, GRID, GRADIENTS, DRIVER, TRANSFORMS)
+EXPORT = Rule(
+    "PTX1006",
+    "exported kernel that cannot be loaded",
+    "The directory has no manifest of an exported kernel, or its files are not those that the manifest describes.",
+    "",
+    "",
+)
+
+RULES = (ARRAYS, GRID, GRADIENTS, DRIVER, TRANSFORMS, EXPORT)

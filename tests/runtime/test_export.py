@@ -138,13 +138,14 @@ def test_the_manifest_says_what_is_in_the_directory(tmp_path: Path) -> None:
         assert hashlib.sha256((tmp_path / "new" / name).read_bytes()).hexdigest() == digest
     assert manifest.pop("producer").startswith("pyptx ")
     assert manifest.pop("assembler")[0].startswith("ptxas ")
+    tile = {"type": "f32", "shape": [1000], "layout": "row", "box": None, "map_rank": 2, "map_padding": False}
     assert manifest == {
         "format": 1, "kernel": "add_scaled", "target": "sm_90a", "cubins": {"sm_90a": "add_scaled.sm_90a.cubin"},
         "shape_variables": {"n": 1000}, "grid": [8], "block": [128, 1, 1], "cluster": [1, 1, 1], "dynamic_shared": 0,
         "tensors": [
-            {"name": "a", "type": "f32", "shape": [1000], "is_output": False},
-            {"name": "b", "type": "f32", "shape": [1000], "is_output": False},
-            {"name": "c", "type": "f32", "shape": [1000], "is_output": True},
+            {"name": "a", **tile, "is_output": False},
+            {"name": "b", **tile, "is_output": False},
+            {"name": "c", **tile, "is_output": True},
         ],
         "raw_parameters": [["f32", "scale"]], "parameters": ["a", "b", "c", "scale"],
     }  # fmt: skip

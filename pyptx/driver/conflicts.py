@@ -142,14 +142,17 @@ def require_access(driver: Driver, task: Task) -> None:
         return
     if len(driver.devices) == 1 and not driver.heap.mappings:
         return
-    context = task.operation.context
+    context, direct = task.operation.context, task.accessed
+    if driver.multicasts:
+        # Through a multicast object, a device reaches what all devices of the team have bound.
+        direct = direct.select(lambda access: not access.place.text.startswith("multimem."))
     for allocation in list(driver.heap.allocations.values()):
         access = _find_access(context, allocation)
         if access == READ_WRITE:
             continue
         whole = Ranges.merge(np.array([allocation.address]), allocation.size)
         forbidden = AccessedMemory(reads=whole) if access == READ else AccessedMemory(writes=whole)
-        overlap = task.accessed.find_conflict(forbidden)
+        overlap = direct.find_conflict(forbidden)
         if overlap is not None:
             device, owner = context.device, allocation.device
             verb, place = _VERBS[overlap.writes], f"{allocation.name} on device {owner}"
@@ -187,7 +190,7 @@ def report_leaks(driver: Driver, device: int) -> None:
         return
     allocations: dict[tuple[str, str], list[int]] = {}
     for allocation in driver.heap.allocations.values():
-        if allocation.device == device and allocation.kind != "registered":
+        if allocation.device == device and allocation.kind not in ("registered", "bound"):
             allocations.setdefault((allocation.place, allocation.kind), []).append(allocation.size)
     for (place, kind), sizes in allocations.items():
         rule = rules.LEAK

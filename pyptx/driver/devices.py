@@ -9,6 +9,8 @@ from pyptx.isa.limits import KIB, STATIC_SHARED, WARP_SIZE, sm_limits
 
 _NAMESPACE = UUID("7d6f3a52-5d1c-4a86-9a3e-6a1f0c8f2b11")
 _MIB, _GIB = 1 << 20, 1 << 30
+MULTICAST_SUPPORTED = 132
+"""The attribute of devices behind a switch, by its number in the enum `CUdevice_attribute`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def list_attributes(device: Device, ordinal: int) -> dict[int, int]:
         76: minor, 77: 32768, 81: limits.shared, 82: limits.registers, 87: 2 if major in (8, 9, 10) else 64,
         97: limits.shared_per_cta, 106: limits.ctas, 108: device.l2 * 5 // 8, 109: 128 * _MIB,
         111: limits.reserved_shared, 120: int(is_hopper), 126: 4 if is_hopper else 1, 127: int(is_hopper),
-        130: 0, 131: 0xFFFFFFFF, 134: 0xFFFFFFFF,
+        130: 0, 131: 0xFFFFFFFF, MULTICAST_SUPPORTED: int(major in (9, 10)), 134: 0xFFFFFFFF,
     }  # fmt: skip
     return numbers
 

@@ -30,8 +30,8 @@ _QUARANTINE_COUNT, _QUARANTINE_BYTES = 256, 1 << 28
 
 @dataclass(slots=True)
 class Allocation:
-    """Memory with one owner. `kind` is `device`, `managed`, `host` (page-locked), `registered` or `mapped`; `data`
-    keeps memory of ours alive."""
+    """Memory with one owner. `kind` is `device`, `managed`, `host` (page-locked), `registered`, `mapped` or `bound` (to
+    a multicast object, without a mapping of the program); `data` keeps memory of ours alive."""
 
     address: int
     size: int
@@ -129,7 +129,7 @@ class Heap:
             self.used[allocation.device] -= allocation.size
         if allocation.pool is not None:
             allocation.pool.give(allocation.size)
-        if allocation.kind not in ("registered", "mapped"):
+        if allocation.kind not in ("registered", "mapped", "bound"):
             self._quarantine(allocation)
         return allocation
 

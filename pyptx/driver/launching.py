@@ -13,6 +13,7 @@ from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.dumping import Files, name_files
 from pyptx.driver.findings import report
 from pyptx.driver.modules import Kernel
+from pyptx.driver.multicasts import list_multicasts
 from pyptx.driver.process import Context, Driver
 from pyptx.driver.reports import Record
 from pyptx.sim.launch.hosted import Member, Outcome, run_in_place, run_together
@@ -61,7 +62,7 @@ def launch(driver: Driver, context: Context, request: Request) -> Outcome:
     host_memory.flush_output()
     start, module = time.perf_counter(), request.kernel.module.loaded
     files = name_files(Path(driver.settings.dump), request.kernel) if driver.settings.dump else None
-    selection, options = parse_choice(driver.settings.check, "report"), _make_options(driver, request)
+    selection, options = parse_choice(driver.settings.check, "report"), _make_options(driver, context, request)
     needs_timeline = files is not None and files.is_new
     try:
         outcome = run_in_place(module, request.kernel.name, options, selection, timeline=needs_timeline)
@@ -81,8 +82,8 @@ def launch_together(
     start = time.perf_counter()
     selection = parse_choice(driver.settings.check, "report")
     members = [
-        Member(request.kernel.module.loaded, request.kernel.name, _make_options(driver, request), rule)
-        for (_, request), rule in zip(launches, starts, strict=True)
+        Member(request.kernel.module.loaded, request.kernel.name, _make_options(driver, context, request), rule)
+        for (context, request), rule in zip(launches, starts, strict=True)
     ]
     try:
         outcomes = run_together(members, selection)
@@ -105,11 +106,11 @@ def communicates(driver: Driver, request: Request) -> bool:
     return program.communicates
 
 
-def _make_options(driver: Driver, request: Request) -> Options:
+def _make_options(driver: Driver, context: Context, request: Request) -> Options:
     return Options(
         grid=request.grid, block=request.block, cluster=request.cluster, shared=request.shared,
         schedule=driver.settings.schedule, seed=driver.settings.seed, cooperative=request.cooperative,
-        parameters=request.parameters,
+        parameters=request.parameters, multicasts=list_multicasts(driver, context.device),
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from pyptx.driver.signatures import PER_THREAD, Entry
 
 if TYPE_CHECKING:
     from pyptx.driver.captures import Capture
+    from pyptx.driver.multicasts import Multicast
 
 T = TypeVar("T")
 INTERRUPTED = -1
@@ -116,12 +117,16 @@ class Driver:
         ]
         self.threads: dict[int, Thread] = {}
         self.lock = threading.RLock()
+        self.change = threading.Condition(self.lock)
+        """What calls wait for that end when another thread has done its part."""
         self.default_streams: dict[tuple[int, int | None], Any] = {}
         """The default streams by context and thread; None stands for the legacy stream."""
         self.pools: dict[tuple[Location, int], Pool] = {}
         """The memory pools that the program chose, by location and type of allocations."""
         self.graph_pools: dict[int, Pool] = {}
         """What graphs allocate, by device."""
+        self.multicasts: list[Multicast] = []
+        """The multicast objects."""
         self.captures: list[Capture] = []
         """The captures in progress."""
         self.capture_count = 0

@@ -5,10 +5,15 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.pools import Location
+
+if TYPE_CHECKING:
+    from pyptx.driver.process import Driver
 
 GRANULARITY = 2 << 20
 """Sizes and addresses are multiples of it."""
@@ -21,36 +26,63 @@ _C.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 @dataclass(eq=False)
-class Physical:
-    """Physical memory of a device, how often its handle has to be released, and how many mappings it has."""
+class Backing(ABC):
+    """What a program maps at addresses: how often its handle has to be released, and how much else uses it."""
 
     handle: int
-    device: int
     size: int
+    handles: int = field(default=1, init=False)
+    mappings: int = field(default=0, init=False)
+
+    @abstractmethod
+    def map_at(self, address: int, size: int) -> None:
+        """Put it at addresses of this process. DriverError if there is no room."""
+
+    @abstractmethod
+    def close(self, driver: Driver) -> None:
+        """Free it."""
+
+    def free_unused(self, driver: Driver) -> None:
+        """Free it if it has neither handles nor mappings."""
+        if not self.handles and not self.mappings:
+            driver.handles.discard(self)
+            self.close(driver)
+
+
+@dataclass(eq=False)
+class Physical(Backing):
+    """Physical memory of a device. `alias` is where it is for accesses through a multicast object."""
+
+    device: int
     properties: bytes
     file: int
-    handles: int = 1
-    mappings: int = 0
+    alias: Range | None = None
 
     @classmethod
     def create(cls, handle: int, device: int, size: int, properties: bytes) -> Physical:
         """Allocate zeroed memory."""
         file = os.memfd_create("pyptx")
         os.ftruncate(file, size)
-        return cls(handle, device, size, properties, file)
+        return cls(handle, size, device, properties, file)
 
-    def close(self) -> None:
-        """Free the memory."""
+    def map_at(self, address: int, size: int) -> None:
+        _map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _FIXED, self.file)
+
+    def close(self, driver: Driver) -> None:
+        driver.heap.used[self.device] -= self.size
+        if self.alias is not None:
+            driver.heap.free(self.alias.address, ("bound",))
+            self.alias.free()
         os.close(self.file)
 
 
 @dataclass(eq=False)
 class Mapping:
-    """Physical memory at an address, and which locations may access it."""
+    """Physical memory or a multicast object at an address, and which locations may access it."""
 
     address: int
     size: int
-    physical: Physical
+    backing: Backing
     access: dict[Location, int] = field(default_factory=dict[Location, int])
 
 
@@ -72,16 +104,23 @@ class Range:
         start = _map(0, room, _NO_ACCESS, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE, -1)
         return cls(start + -start % max(alignment, GRANULARITY), size, start, room)
 
-    def map(self, address: int, size: int, physical: Physical) -> None:
-        """Map physical memory. DriverError if the addresses are not reserved or have a mapping."""
+    def map(self, address: int, size: int, backing: Backing) -> None:
+        """Map a backing. DriverError if the addresses are not reserved or have a mapping."""
         end = address + size
-        if not self.address <= address < end <= self.address + self.size or size > physical.size:
+        if not self.address <= address < end <= self.address + self.size or size > backing.size:
             raise DriverError(Code.ERROR_INVALID_VALUE)
         if any(item.address < end and address < item.address + item.size for item in self.mappings.values()):
             raise DriverError(Code.ERROR_INVALID_VALUE)
-        _map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _FIXED, physical.file)
-        physical.mappings += 1
-        self.mappings[address] = Mapping(address, size, physical)
+        backing.map_at(address, size)
+        backing.mappings += 1
+        self.mappings[address] = Mapping(address, size, backing)
+
+    def find(self, address: int) -> Mapping:
+        """Return the mapping that contains an address. DriverError if there is none."""
+        for mapping in self.mappings.values():
+            if mapping.address <= address < mapping.address + mapping.size:
+                return mapping
+        raise DriverError(Code.ERROR_INVALID_VALUE)
 
     def select(self, address: int, size: int) -> list[Mapping]:
         """Return the mappings that fill a part of the range. DriverError if they do not fill it exactly."""

@@ -15,6 +15,7 @@ from pyptx.driver.calls import (
     launches,
     memory,
     modules,
+    multicasts,
     pools,
     streams,
     tensor_maps,
@@ -42,5 +43,6 @@ SUBJECTS = (
     tensor_maps,
     user_objects,
     virtual_memory,
+    multicasts,
 )
 """The modules whose functions answer calls."""

@@ -53,7 +53,7 @@ def _reset(driver: Driver, context: Context) -> None:
     if not any(other.device == context.device and (other.references or not other.is_primary) for other in others):
         report_leaks(driver, context.device)
         for address, allocation in list(driver.heap.allocations.items()):
-            if allocation.device == context.device:
+            if allocation.device == context.device and allocation.kind not in ("mapped", "bound"):
                 driver.heap.free(address, (allocation.kind,))
     context.error = None
     context.limits.clear()

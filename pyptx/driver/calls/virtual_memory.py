@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import struct
+from typing import TypeVar
 
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import read, view, write, write_pointer
+from pyptx.driver.multicasts import Multicast, await_team
 from pyptx.driver.pools import DEVICE, PINNED, READ, READ_WRITE, Location
 from pyptx.driver.process import Driver, Thread, find_caller
 from pyptx.driver.signatures import entry
 from pyptx.driver.streams import synchronize
-from pyptx.driver.virtual_memory import GRANULARITY, Physical, Range
+from pyptx.driver.virtual_memory import GRANULARITY, Backing, Physical, Range
 
+Kind = TypeVar("Kind", bound=Backing)
 _PROPERTIES = struct.Struct("<IIiiQQ")
 """A `CUmemAllocationProp`."""
 _ACCESS = struct.Struct("<iiI")
@@ -30,7 +33,7 @@ def _read_device(driver: Driver, properties: int) -> tuple[int, bytes]:
     return ordinal, data
 
 
-def _find_range(driver: Driver, address: int) -> Range:
+def find_range(driver: Driver, address: int) -> Range:
     """Return the range that contains an address."""
     for item in driver.handles.list(Range):
         if item.address <= address < item.address + item.size:
@@ -38,25 +41,18 @@ def _find_range(driver: Driver, address: int) -> Range:
     raise DriverError(Code.ERROR_INVALID_VALUE)
 
 
-def _check_size(size: int) -> None:
-    if not size or size % GRANULARITY:
+def check_size(*sizes: int) -> None:
+    """Require sizes or addresses that are multiples of the granularity, and not 0."""
+    if any(not size or size % GRANULARITY for size in sizes):
         raise DriverError(Code.ERROR_INVALID_VALUE)
 
 
-def _find(driver: Driver, handle: int) -> Physical:
-    """Return the physical memory of a handle that has not been released."""
-    physical = driver.handles.get(handle, Physical, Code.ERROR_INVALID_VALUE)
-    if not physical.handles:
+def find_backing(driver: Driver, handle: int, kind: type[Kind]) -> Kind:
+    """Return the object of a handle that has not been released."""
+    backing = driver.handles.get(handle, kind, Code.ERROR_INVALID_VALUE)
+    if not backing.handles:
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    return physical
-
-
-def _free_unused(driver: Driver, physical: Physical) -> None:
-    """Free physical memory that has neither handles nor mappings."""
-    if not physical.handles and not physical.mappings:
-        driver.heap.used[physical.device] -= physical.size
-        driver.handles.remove(physical.handle, Physical)
-        physical.close()
+    return backing
 
 
 @entry("cuMemGetAllocationGranularity", "result pointer uint")
@@ -69,7 +65,7 @@ def get_granularity(driver: Driver, thread: Thread, result: int, properties: int
 
 @entry("cuMemAddressReserve", "result size size pointer size")
 def reserve(driver: Driver, thread: Thread, result: int, size: int, alignment: int, address: int, flags: int) -> None:
-    _check_size(size)
+    check_size(size)
     if flags or alignment & (alignment - 1):
         raise DriverError(Code.ERROR_INVALID_VALUE)
     # The wanted address is a hint that may be ignored.
@@ -80,7 +76,7 @@ def reserve(driver: Driver, thread: Thread, result: int, size: int, alignment: i
 
 @entry("cuMemAddressFree", "pointer size")
 def free_addresses(driver: Driver, thread: Thread, address: int, size: int) -> None:
-    item = _find_range(driver, address)
+    item = find_range(driver, address)
     if (item.address, item.size) != (address, size):
         raise DriverError(Code.ERROR_INVALID_VALUE)
     item.free()
@@ -90,7 +86,7 @@ def free_addresses(driver: Driver, thread: Thread, address: int, size: int) -> N
 @entry("cuMemCreate", "result size pointer size")
 def create(driver: Driver, thread: Thread, result: int, size: int, properties: int, flags: int) -> None:
     device, data = _read_device(driver, properties)
-    _check_size(size)
+    check_size(size)
     if flags:
         raise DriverError(Code.ERROR_INVALID_VALUE)
     if driver.heap.used.get(device, 0) + size > driver.devices[device].memory:
@@ -102,51 +98,50 @@ def create(driver: Driver, thread: Thread, result: int, size: int, properties: i
 
 @entry("cuMemRelease", "size")
 def release(driver: Driver, thread: Thread, handle: int) -> None:
-    physical = _find(driver, handle)
-    physical.handles -= 1
-    _free_unused(driver, physical)
+    backing = find_backing(driver, handle, Backing)
+    backing.handles -= 1
+    backing.free_unused(driver)
 
 
 @entry("cuMemRetainAllocationHandle", "result pointer")
 def retain(driver: Driver, thread: Thread, result: int, address: int) -> None:
-    for mapping in _find_range(driver, address).mappings.values():
-        if mapping.address <= address < mapping.address + mapping.size:
-            mapping.physical.handles += 1
-            write_pointer(result, mapping.physical.handle)
-            return
-    raise DriverError(Code.ERROR_INVALID_VALUE)
+    backing = find_range(driver, address).find(address).backing
+    backing.handles += 1
+    write_pointer(result, backing.handle)
 
 
 @entry("cuMemGetAllocationPropertiesFromHandle", "result size")
 def get_properties(driver: Driver, thread: Thread, result: int, handle: int) -> None:
-    write(result, _find(driver, handle).properties)
+    write(result, find_backing(driver, handle, Physical).properties)
 
 
 @entry("cuMemMap", "pointer size size size size")
 def map_memory(driver: Driver, thread: Thread, address: int, size: int, offset: int, handle: int, flags: int) -> None:
-    physical = _find(driver, handle)
-    _check_size(size)
-    if offset or flags or address % GRANULARITY:
+    backing = find_backing(driver, handle, Backing)
+    check_size(size, address)
+    if offset or flags:
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    _find_range(driver, address).map(address, size, physical)
+    if isinstance(backing, Multicast):
+        await_team(driver, backing)
+    find_range(driver, address).map(address, size, backing)
 
 
 @entry("cuMemUnmap", "pointer size")
 def unmap(driver: Driver, thread: Thread, address: int, size: int) -> None:
-    item = _find_range(driver, address)
+    item = find_range(driver, address)
     selection = item.select(address, size)
     synchronize(driver)
     for mapping in selection:
         if mapping.address in driver.heap.allocations:
             driver.heap.free(mapping.address, ("mapped",))
         item.unmap(mapping)
-        mapping.physical.mappings -= 1
-        _free_unused(driver, mapping.physical)
+        mapping.backing.mappings -= 1
+        mapping.backing.free_unused(driver)
 
 
 @entry("cuMemSetAccess", "pointer size pointer size")
 def set_access(driver: Driver, thread: Thread, address: int, size: int, descriptions: int, count: int) -> None:
-    selection = _find_range(driver, address).select(address, size)
+    selection = find_range(driver, address).select(address, size)
     if not 0 < count <= len(driver.devices):
         raise DriverError(Code.ERROR_INVALID_VALUE)
     changes: dict[Location, int] = {}
@@ -158,17 +153,16 @@ def set_access(driver: Driver, thread: Thread, address: int, size: int, descript
     synchronize(driver)
     for mapping in selection:
         mapping.access |= changes
-        if mapping.address not in driver.heap.allocations and any(mapping.access.values()):
+        backing = mapping.backing
+        is_new = mapping.address not in driver.heap.allocations
+        if isinstance(backing, Physical) and is_new and any(mapping.access.values()):
             driver.heap.register(
-                mapping.address, view(mapping.address, mapping.size), "mapped", mapping.physical.device, find_caller()
+                mapping.address, view(mapping.address, mapping.size), "mapped", backing.device, find_caller()
             ).access = mapping.access
 
 
 @entry("cuMemGetAccess", "result pointer pointer")
 def get_access(driver: Driver, thread: Thread, result: int, location: int, address: int) -> None:
     kind, ordinal = _LOCATION.unpack(read(location, _LOCATION.size))
-    for mapping in _find_range(driver, address).mappings.values():
-        if mapping.address <= address < mapping.address + mapping.size:
-            write_pointer(result, mapping.access.get((kind, ordinal), _NO_ACCESS))
-            return
-    raise DriverError(Code.ERROR_INVALID_VALUE)
+    mapping = find_range(driver, address).find(address)
+    write_pointer(result, mapping.access.get((kind, ordinal), _NO_ACCESS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +56,11 @@ class Ranges:
             kept = Ranges(kept.starts[mask], kept.ends[mask], kept.sources[mask])
         return kept
 
+    def select(self, is_kept: Mask) -> Ranges:
+        """Return the ranges of some of the accesses."""
+        mask = is_kept[self.sources]
+        return Ranges(self.starts[mask], self.ends[mask], self.sources[mask])
+
 
 NONE = Ranges.merge(np.zeros(0, np.int64), 0)
 
@@ -95,6 +100,14 @@ class AccessedMemory:
                     start, end, writes, other_writes, self._get_access(mine, at), other._get_access(theirs, other_at)
                 )  # fmt: skip
         return None
+
+    def select(self, keeps: Callable[[Access], bool]) -> AccessedMemory:
+        """Return what some of the instructions accessed."""
+        is_kept = np.array([keeps(access) for access in self.accesses], np.bool_)
+        return AccessedMemory(
+            *(item.select(is_kept) for item in (self.reads, self.writes, self.strong_reads, self.strong_writes)),
+            self.accesses,
+        )
 
     def _pair(self, other: AccessedMemory) -> Iterator[tuple[Ranges, Ranges, bool, bool]]:
         """Yield pairs of ranges that must not overlap, and which of the two write."""

@@ -20,7 +20,7 @@ from pyptx.sim.program.frames import lay_out
 from pyptx.sim.program.shapes import format_number
 from pyptx.sim.rules import faults
 from pyptx.sim.state.address_space import AddressSpace
-from pyptx.sim.state.multicasts import Multicast, Multicasts
+from pyptx.sim.state.multicasts import Multicast, Multicasts, Window
 from pyptx.sim.state.regions import Region
 from pyptx.tensormap import TensorMap, encode, validate
 
@@ -105,7 +105,7 @@ class Buffers:
         replicas = tuple(self.find_address(array, f"{name}[{at}]") for at, array in enumerate(value.arrays))
         (size,) = sizes
         address = self.space.reserve(size)
-        self.multicasts.windows.append((address, size, replicas))
+        self.multicasts.windows.append(Window(address, size, replicas))
         return address
 
     def find_address(self, array: Array, name: str) -> int:

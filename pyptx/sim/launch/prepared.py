@@ -32,6 +32,7 @@ from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.scheduling.schedules import SCHEDULES
 from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.flights import Flight
+from pyptx.sim.state.multicasts import Multicasts
 from pyptx.sim.state.printing import Printed
 from pyptx.sim.state.regions import Region
 from pyptx.sim.state.sink import fan_out
@@ -64,6 +65,8 @@ class Options:
     fresh: Sequence[Array] = ()
     parameters: bytes | None = None
     """The bytes of the parameters, in place of `args`."""
+    multicasts: Multicasts | None = None
+    """The multicast objects of a host, in place of those in `args`."""
 
 
 @dataclass(slots=True)
@@ -76,6 +79,7 @@ class Prepared:
     buffers: Buffers
     outputs: dict[str, Array]
     sources: Sources
+    multicasts: Multicasts
     exact: int
     at_once: int
     stats: Stats = field(default_factory=Stats)
@@ -102,7 +106,7 @@ class Prepared:
         sink = fan_out(observers)
         instruments = (observer.instrument(self.launch.program) for observer in observers)
         resources = Resources(
-            self.space, self.params, self.sources, self.stats, self.printed, pending_clusters, self.buffers.multicasts,
+            self.space, self.params, self.sources, self.stats, self.printed, pending_clusters, self.multicasts,
             self.exact, sink, next((instrument for instrument in instruments if instrument is not None), None), flight,
         )  # fmt: skip
         while pending_clusters.remaining:
@@ -240,7 +244,8 @@ def make_prepared(
         buffers.mark_fresh(array)
     params = Region("parameters", "param", PARAM_BASE, len(data), _pad(data), writable=False)
     at_once = _at_once(launch, options, shared_memory=bool(label))
-    return Prepared(launch, buffers.space, params, buffers, outputs, sources, exact, at_once)
+    multicasts = buffers.multicasts if options.multicasts is None else options.multicasts
+    return Prepared(launch, buffers.space, params, buffers, outputs, sources, multicasts, exact, at_once)
 
 
 def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyptx.diagnostics import PtxError
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.rules import faults
@@ -16,23 +17,28 @@ from pyptx.sim.state.memory import Site
 def visit_replicas(
     site: Site, lanes: Lanes, mask: Array | None, address: Any, act: Callable[[Array, list[Array]], None]
 ) -> None:
-    """Call `act` once for each object that lanes name, with a mask of these lanes and their addresses in every
+    """Call `act` once for each window that lanes name, with a mask of these lanes and their addresses in every
     replica."""
     addresses = np.broadcast_to(np.asarray(address, np.uint64), lanes.n)
     active = np.ones(lanes.n, np.bool_) if mask is None else mask
     objects = site.memory.multicasts
     numbers = objects.find_numbers(addresses)
+
+    def refuse(rule: faults.Rule, number: int, why: str) -> PtxError:
+        position = int(np.flatnonzero(active & (numbers == number))[0])
+        text = f"`{site.instruction.full_opcode}` at {int(addresses[position]):#x}: {why}"
+        note = site.memory.describe_thread(lanes, position, site.function)
+        return faults.error(rule, site.origin, text, notes=(note,))
+
     if (numbers[active] < 0).any():
-        position = int(np.flatnonzero(active & (numbers < 0))[0])
-        text = f"`{site.instruction.full_opcode}` at {int(addresses[position]):#x}: there is no multicast object"
-        raise faults.error(
-            faults.WRONG_SPACE, site.origin, text, notes=(site.memory.describe_thread(lanes, position, site.function),)
-        )
-    for number in range(len(objects.windows)):
+        raise refuse(faults.WRONG_SPACE, -1, "there is no multicast object")
+    for number, window in enumerate(objects.windows):
         if not (numbers[active] == number).any():
             continue
-        low, _, replicas = objects.windows[number]
-        act(active & (numbers == number), [addresses - np.uint64(low) + np.uint64(replica) for replica in replicas])
+        if window.problem:
+            raise refuse(faults.OUT_OF_BOUNDS, number, window.problem)
+        offsets = addresses - np.uint64(window.low)
+        act(active & (numbers == number), [offsets + np.uint64(replica) for replica in window.replicas])
 
 
 def apply_to_replicas(inner: Callable[..., None]) -> Callable[..., None]:

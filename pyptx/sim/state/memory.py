@@ -316,6 +316,7 @@ class Memory:
             text += ", or the parameter address of a tensor map, which `cvta.param` converts to a generic address"
         help = _POINTER if lane_address < _LOWEST else _GUARD if lane_address >= GLOBAL_BASE else None
         help = help if self.space.find_freed(lane_address) is None else _LIFETIME
+        help = None if self.multicasts.contains(lane_address) else help
         return self._make_fault(
             faults.OUT_OF_BOUNDS, site, lanes, position, address, size, text, help=help if space == "global" else None
         )
@@ -339,6 +340,8 @@ class Memory:
             return description
         if address >> 32 in _WINDOW:
             return f"a generic address of {_WINDOW[address >> 32]} memory"
+        if self.multicasts.contains(address):
+            return "an address of a multicast object, which only `multimem` instructions access"
         allocation = self.space.find_freed(address)
         if allocation is not None:
             return f"`{allocation.name}`, {allocation.size} bytes at {allocation.low:#x}, was freed"

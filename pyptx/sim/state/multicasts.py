@@ -1,6 +1,6 @@
 """Multicast objects: multimem addresses, each of which refers to the same bytes of several arrays, one per device.
 
-Only `multimem` instructions access them. In the simulator all replicas are arrays of one device.
+Only `multimem` instructions access them. In `sim.run` all replicas are arrays of one device.
 """
 
 from __future__ import annotations
@@ -28,15 +28,30 @@ class Multicast:
             raise faults.error(faults.ARGUMENTS, None, text)
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Addresses of a multicast object, and where they begin in each replica; or why no replica can be accessed."""
+
+    low: int
+    size: int
+    replicas: tuple[int, ...] = ()
+    problem: str = ""
+
+
 @dataclass(slots=True)
 class Multicasts:
-    """The multicast objects of a launch: first address, size, and the address of each replica."""
+    """The multicast objects of a launch."""
 
-    windows: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list[tuple[int, int, tuple[int, ...]]])
+    windows: list[Window] = field(default_factory=list[Window])
+
+    def contains(self, address: int) -> bool:
+        """Return whether an address belongs to a multicast object."""
+        return any(window.low <= address < window.low + window.size for window in self.windows)
 
     def find_numbers(self, address: Array) -> Array:
-        """Return the number of the object that contains each address, -1 if there is none."""
+        """Return the number of the window that contains each address, -1 if there is none."""
         numbers = np.full(address.shape, -1)
-        for number, (low, size, _) in enumerate(self.windows):
-            numbers[(address >= np.uint64(low)) & (address < np.uint64(low + size))] = number
+        for number, window in enumerate(self.windows):
+            is_inside = (address >= np.uint64(window.low)) & (address < np.uint64(window.low + window.size))
+            numbers[is_inside] = number
         return numbers

@@ -141,7 +141,7 @@ multimem.red.async.release.gpu.global.add.u32 [%m], 1;""", replicas, np.zeros(LA
 def test_other_addresses_are_refused() -> None:
     with raises(PtxError, match="there is no multicast object"):
         run("multimem.st.global.u32 [%o], %t;", [np.zeros(LANES, "u4")], np.zeros(LANES, "u4"), 4)
-    with raises(PtxError, match="nearest allocation"):
+    with raises(PtxError, match="which only `multimem` instructions access"):
         run("st.global.u32 [%m], %t;", [np.zeros(LANES, "u4")], np.zeros(LANES, "u4"), 4)
     with raises(PtxError, match="replicas of"):
         run("", [np.zeros(LANES, "u4"), np.zeros(3, "u4")], np.zeros(LANES, "u4"), 4)

@@ -1,7 +1,7 @@
 """Runs programs of CUDA's Python packages, unmodified, on the simulated driver: cuda-bindings, cuda.core with NVRTC,
 numba-cuda, and Triton with PyTorch tensors on the CPU as H100 and as B200. Each must compute the right result. Planted
-errors must be reported at the line of the kernel and of the launch, and nothing else but what Triton's own code does,
-which tools/driver_programs/triton_accepted.json explains.
+errors must be reported at the line of the kernel and of the launch, or of the call of the program that is wrong, and
+nothing else but what Triton's own code does, which tools/driver_programs/triton_accepted.json explains.
 
 python -m tools.audit_driver [--cache build/driver] [--python PYTHON]
 """
@@ -35,9 +35,9 @@ Found = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Case:
-    """One run: the program with its arguments, what must be found, and the first words of the lines of the launch and
-    of the kernel. `source` is the kernel's file if it is another, or its line. `refusal` is what is printed if the
-    driver must not load its image."""
+    """One run: the program with its arguments, the codes that must be found, and the first words of the lines of the
+    launch and of the kernel. `source` is the kernel's file if it is another, or its line. `refusal` is what is printed
+    if the driver must not load its image."""
 
     words: tuple[str, ...]
     code: str = ""
@@ -50,8 +50,10 @@ class Case:
 
 ACCEPTED = FOLDER / "driver_programs/triton_accepted.json"
 _CORE, _NUMBA = "driver_programs/cuda_core_add.py", "driver_programs/numba_add.py"
-_CORE_RACE, _NUMBA_RACE = "driver_programs/cuda_core_reverse.py", "driver_programs/numba_reverse.py"
-_BINDINGS_RACE, _TRITON_RACE = "driver_programs/bindings_reverse.py", "driver_programs/triton_sum.py"
+_CORE_GRAPH, _NUMBA_SUMS = "driver_programs/cuda_core_graph.py", "driver_programs/numba_sums.py"
+_CORE_BUGS, _NUMBA_BUGS = "driver_programs/cuda_core_bugs.py", "driver_programs/numba_bugs.py"
+_BINDINGS_RACE, _TRITON_BUGS = "driver_programs/bindings_reverse.py", "driver_programs/triton_bugs.py"
+_CUDA, _REVERSE = "driver_programs/bugs.cuh", "driver_programs/reverse.cu"
 _TRITON = "driver_programs/triton_rows.py", "driver_programs/triton_products.py"
 CASES = (
     Case((_CORE, "ptx", "1000"), options=()),
@@ -62,18 +64,41 @@ CASES = (
     Case(
         (_CORE, "cubin", "1000"), options=("--from-images", "--no-line-info"), refusal="this cubin holds machine code"
     ),
+    *(Case((_CORE_GRAPH, kind)) for kind in ("ptx", "cubin")),
     *(
-        Case((_CORE_RACE, kind), "PTX0901", "launch(stream,", "    out[i] =", "driver_programs/reverse.cu")
+        Case((_CORE_BUGS, kind, name), code, launch, line, source)
         for kind in ("ptx", "cubin")
+        for name, code, launch, line, source in (
+            ("scale", "PTX1110", "    launch(stream, config, kernel, x, np", "        x[i] *=", _CUDA),
+            ("reverse", "PTX0901", "    launch(stream, config, kernel, *pair)", "    out[i] =", _REVERSE),
+            ("sum", "PTX0901 PTX0902", "    launch(stream, config, kernel, *pair, np", "        *total +=", _CUDA),
+            ("load", "PTX0930", "    launch(stream, config, kernel, *pair)", "    out[threadIdx.x] = tile", _CUDA),
+            ("shift", "PTX1301", "    launch(other,", "    launch(other,", ""),
+        )
     ),
     Case((_NUMBA, "1000")),
     Case((_NUMBA, "1001"), "PTX1110", "add[4, 256]"),
-    Case((_NUMBA_RACE,), "PTX0901", "reverse[", "    out[i] ="),
+    Case((_NUMBA_SUMS,)),
+    *(
+        Case((_NUMBA_BUGS, name), code, launch, line, options=("--from-images", *options))
+        for name, code, launch, line, *options in (
+            ("scale", "PTX1110", "        scale[", "        x[i] ="),
+            ("reverse", "PTX0901", "        reverse[", "    out[i] ="),
+            ("count", "PTX0901 PTX0902", "        count[", "        total[0] +="),
+            ("shift", "PTX1301", "        shift[1, SIZE, other]", "        shift[1, SIZE, other]"),
+            ("change", "PTX1304", *["        y.copy_to_device("] * 2, "--order", "deferred"),
+        )
+    ),
     Case((_BINDINGS_RACE,), "PTX0901", "call(driver.cuLaunchK", "    ld.shared", "driver_programs/reverse.ptx"),
     *(Case((program,), options=("--device", device)) for device in ("h100", "b200") for program in _TRITON),
     *(
-        Case((_TRITON_RACE,), "PTX0901", "sum_all[", "    tl.store(out,", options=("--device", device))
+        Case((_TRITON_BUGS, name), code, launch, line, options=("--device", device))
         for device in ("h100", "b200")
+        for name, code, launch, line in (
+            ("scale", "PTX1110", "        scale[", "    tl.store(out + at, 2"),
+            ("sum", "PTX0901 PTX0902", "        sum_all[", "    tl.store(out,"),
+            ("load", "PTX0930", "        load[", "    value = tile"),
+        )
     ),
 )
 
@@ -114,12 +139,11 @@ def find_source(case: Case, item: dict[str, Any]) -> str:
 
 
 def list_expected(case: Case) -> set[Found]:
-    """Return what must be found. Triton's lanes race where its programs do, as all of them load what one stores."""
+    """Return what must be found."""
     if not case.code:
         return set()
     source = find_line(case.source or case.words[0], case.line) if case.line else case.source
-    codes = [case.code, *(["PTX0902"] if "triton" in case.words[0] else [])]
-    return {(code, find_line(case.words[0], case.launch), source) for code in codes}
+    return {(code, find_line(case.words[0], case.launch), source) for code in case.code.split()}
 
 
 def find_line(file: str, start: str) -> str:

@@ -1,6 +1,6 @@
 """Runs programs of the runtime API on the simulated driver: C++ programs of nvcc, linked with `-cudart shared`, one of
 them a product by CUTLASS, and the C program of the tests, with the headers of CUDA 12. Each must compute the right
-result, and an access beyond the end of an array must be reported at its line of the source.
+result, and planted errors must be reported at their lines of the source.
 
 python -m tools.audit_runtime [--cache build/runtime]
 """
@@ -24,7 +24,16 @@ from pyptx.driver.sources import name_runtime
 from tools.corpus import packages
 
 ROOT = Path(__file__).parent.parent
-SOURCE, GEMM = (ROOT / "tools" / "driver_programs" / name for name in ("runtime_add.cu", "cutlass_gemm.cu"))
+_FOLDER = ROOT / "tools" / "driver_programs"
+SOURCE, GEMM, BUGS = (_FOLDER / name for name in ("runtime_add.cu", "cutlass_gemm.cu", "bugs.cu"))
+PLANTED = (
+    ("scale", "PTX1110", "bugs.cuh", "        x[i] *="),
+    ("reverse", "PTX0901", "reverse.cu", "    out[i] ="),
+    ("sum", "PTX0901 PTX0902", "bugs.cuh", "        *total +="),
+    ("load", "PTX0930", "bugs.cuh", "    out[threadIdx.x] = tile"),
+    ("shift", "PTX1301", "bugs.cuh", 'extern "C" __global__ void shift'),
+)
+"""What the programs of bugs.cu must report: the codes, and the line by its first words."""
 C_SOURCE = ROOT / "tests" / "driver" / "programs" / "runtime.c"
 NVCC, CUTLASS, RUNTIME_12 = "nvcc-13.5.37", "cutlass-4.2.0.0", "runtime-12.9.79"
 ADDITIONS, PRODUCTS = 4, 1
@@ -66,6 +75,23 @@ def find_problem(program: Path, words: Sequence[str], expected: list[list[tuple[
     return f"status {process.returncode}, found {found}, expected {expected}\n{process.stdout}{process.stderr}"
 
 
+def find_line(path: Path, start: str) -> str:
+    """Return a line of a file by its first words."""
+    lines = path.read_text("ascii").splitlines()
+    return f"{path}:{next(number for number, line in enumerate(lines, 1) if line.startswith(start))}"
+
+
+def find_planted(cache: Path) -> dict[str, tuple[str, str]]:
+    """Run the programs with planted errors; return what differs, and what must be reported, by their names."""
+    program, outcomes = build_with_nvcc(BUGS, "compute_90", cache), dict[str, tuple[str, str]]()
+    for name, codes, file, start in PLANTED:
+        findings = [(code, find_line(_FOLDER / file, start)) for code in codes.split()]
+        # The race of two launches is reported apart from both.
+        expected = [[], [], findings] if codes == "PTX1301" else [findings]
+        outcomes[f"{BUGS.name} {name}, {NVCC}"] = find_problem(program, [name], expected, cache), codes
+    return outcomes
+
+
 def find_refusal(program: Path) -> str:
     """Run the C++ program without the option that reads images, and return what it should have printed."""
     command = [sys.executable, "-m", "pyptx", "simulate", "--", str(program), "1000"]
@@ -95,15 +121,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     cache: Path = options.parse_args(argv).cache.resolve()
     cache.mkdir(parents=True, exist_ok=True)
     program = build_with_nvcc(SOURCE, "compute_90", cache)
-    line = next(number for number, text in enumerate(SOURCE.read_text().splitlines(), 1) if "a[i] + b[i]" in text)
+    line = find_line(SOURCE, "        c[i] = a[i] + b[i]")
     clean: list[list[tuple[str, str]]] = [[] for _ in range(ADDITIONS)]
-    beyond = [*clean[1:], [("PTX1110", f"{SOURCE}:{line}")]]
+    beyond = [*clean[1:], [("PTX1110", line)]]
     product = find_problem(build_with_nvcc(GEMM, "compute_90a", cache), (), clean[:PRODUCTS], cache)
     outcomes = {
         f"{C_SOURCE.name}, {RUNTIME_12}": (find_problem_with_cuda_12(cache), "the output of CUDA 13"),
         f"{SOURCE.name} 1000, {NVCC}": (find_problem(program, ["1000"], clean, cache), "no findings"),
         f"{SOURCE.name} 1001, {NVCC}": (find_problem(program, ["1001"], beyond, cache), "PTX1110"),
         f"{GEMM.name}, {CUTLASS}, {NVCC}": (product, "no findings"),
+        **find_planted(cache),
         f"{SOURCE.name} without --from-images, {NVCC}": (find_refusal(program), "refused"),
     }
     for name, (problem, expected) in outcomes.items():

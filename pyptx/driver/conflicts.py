@@ -19,6 +19,7 @@ from pyptx.driver.process import Context, Driver, find_caller
 from pyptx.driver.reports import Record
 from pyptx.sim.base.events import Access
 from pyptx.sim.hazards.ranges import AccessedMemory, Overlap, Ranges
+from pyptx.sim.reports.source_lines import read_source_lines
 
 if TYPE_CHECKING:
     from pyptx.driver.streams import Stream
@@ -53,25 +54,32 @@ def _report_overlap(driver: Driver, task: Task, other: Task, overlap: Overlap) -
         "record an event after the first and let the other's stream wait for it with cuStreamWaitEvent, or put both in "
         "one stream"
     )
-    _report(driver, task, rules.UNORDERED if changes is None else rules.LIFETIME, message, notes, help, other)
+    rule, source = rules.UNORDERED if changes is None else rules.LIFETIME, _find_source(overlap.access, task)
+    _report(driver, task, rule, message, notes, help, source, other)
 
 
 _VERBS = {True: "writes", False: "reads"}
 
 
 def _report(
-    driver: Driver, task: Task, rule: Rule, message: str, notes: list[str], help: str, other: Task | None = None
-) -> None:
+    driver: Driver, task: Task, rule: Rule, message: str, notes: list[str], help: str, source: str = "",
+    other: Task | None = None,
+) -> None:  # fmt: skip
+    """Report a finding about a task. `source` is the line of its kernel, the place of the finding in programs whose own
+    lines are unknown."""
     diagnostic = rule.report(None, f"{rule.title}: {message}", notes=[*filter(None, notes), rule.why], help=help)
     operation = task.operation
     name = operation.request.kernel.name if isinstance(operation, Launch) else type(operation).__name__.lower()
-    _publish(driver, diagnostic, name, _find_place(task), "" if other is None else _find_place(other))
+    _publish(driver, diagnostic, name, _find_place(task), source, "" if other is None else _find_place(other))
 
 
-def _publish(driver: Driver, diagnostic: Diagnostic, name: str, place: str, other_place: str = "") -> None:
+def _publish(
+    driver: Driver, diagnostic: Diagnostic, name: str, place: str, source: str = "", other_place: str = ""
+) -> None:
+    item = {**diagnostic.as_json(), "source": place or source, "other_source": other_place}
     record: Record = {
         "kernel": name, "grid": None, "block": None, "cluster": None, "shared": 0, "place": place, "instructions": 0,
-        "seconds": 0.0, "diagnostics": [{**diagnostic.as_json(), "source": place, "other_source": other_place}],
+        "seconds": 0.0, "diagnostics": [item],
     }  # fmt: skip
     title = "the program's use of the device"
     report(driver, f"{title}, at {place}" if place else title, record, [diagnostic], None)
@@ -101,7 +109,17 @@ def _describe_place(driver: Driver, address: int) -> str:
 
 
 def _describe_access(access: Access | None, task: Task) -> str:
-    return f"{access.place}, in the {_describe(task)}" if access is not None else ""
+    if access is None:
+        return ""
+    source = _find_source(access, task)
+    return f"{access.place}{f' ({source})' if source else ''}, in the {_describe(task)}"
+
+
+def _find_source(access: Access | None, task: Task) -> str:
+    """Return the line of the kernel's source that made an access, empty if it is unknown."""
+    if access is None or not isinstance(task.operation, Launch):
+        return ""
+    return read_source_lines(task.operation.request.kernel.module.loaded.module).find(access.place.origin)
 
 
 def _compare_streams(stream: Stream, other: Stream) -> str:
@@ -160,7 +178,8 @@ def require_access(driver: Driver, task: Task) -> None:
             help = f"call cuCtxEnablePeerAccess for device {owner} in the context of device {device}"
             if allocation.kind == "mapped" or allocation.pool is not None:
                 help = f"let device {device} access the memory: cuMemSetAccess, or cuMemPoolSetAccess for a pool"
-            _report(driver, task, rules.NO_ACCESS, message, [_describe_access(overlap.access, task)], help)
+            notes, source = [_describe_access(overlap.access, task)], _find_source(overlap.access, task)
+            _report(driver, task, rules.NO_ACCESS, message, notes, help, source)
             context.error = Code.ERROR_ILLEGAL_ADDRESS
             raise DriverError(context.error)
 

@@ -120,6 +120,7 @@ sum(a, c, blocking)
 fill(a, second)
 call("cuMemsetD8_v2", c, 0, 1)
 call("cuMemcpyDtoDAsync_v2", d, c, 8, second)
+launch(count, 1, 32, d, stream=first)
 """
     process = run_program(program)
     _, first, rest = re.sub(r"0x[0-9a-f]{7,}", "0x…", process.stderr).split("## \n")
@@ -145,7 +146,10 @@ call("cuMemcpyDtoDAsync_v2", d, c, 8, second)
         "byte 0, which the launch of `add` at program.py:8 writes",
         "the copy of 8 bytes from 0x… to 0x… at program.py:11 reads 1 byte of allocation 3 from program.py:1, from "
         "byte 0, which the memset of 1 × 1 × 1 bytes at 0x… to 0x0 at program.py:10 writes",
+        "the launch of `count` at program.py:12 writes 4 bytes of allocation 4 from program.py:1, from byte 0, which "
+        "the copy of 8 bytes from 0x… to 0x… at program.py:11 writes",
     ]
+    assert "`red.relaxed.gpu.global.add.u32` at <ptx>:11:5 (kernels.cu:7), in the launch of `count`" in rest
     assert rest.count("created with CU_STREAM_NON_BLOCKING, so it does not wait") == 1
 
 

@@ -15,6 +15,7 @@ from pyptx.sim.reports.findings import Finding
 
 _Loc = tuple[int, int, int]
 _MOST_CALLERS = 8
+_ASSEMBLY, _ASSEMBLY_END = "// begin inline asm", "// end inline asm"
 
 
 def find_module_text(modules: Sequence[Module], places: Iterable[Origin | None]) -> str | None:
@@ -91,13 +92,21 @@ def _read_module(module: Module) -> SourceLines:
     source = SourceLines({})
     loc: LocDirective | None = None
     callers: dict[_Loc, _Loc | None] = {}
+    in_assembly = has_line = False
     for node in visit(module):
+        layout: tuple[str, ...] = getattr(node, "layout", ())
+        comments = layout[0] if layout else ""
+        if _ASSEMBLY in comments or _ASSEMBLY_END in comments:
+            in_assembly, has_line = comments.rfind(_ASSEMBLY) > comments.rfind(_ASSEMBLY_END), False
         if isinstance(node, Function):
-            loc = None
+            loc, in_assembly, has_line = None, False, False
             callers.clear()
         elif isinstance(node, LocDirective):
-            loc = node if node.line else None
-            callers[node.file, node.line, node.column] = node.inlined_at
+            # LLVM adds 1 for each line of an inline assembly, although only its first is a line of the source.
+            if not has_line:
+                loc = node if node.line else None
+                callers[node.file, node.line, node.column] = node.inlined_at
+            has_line = in_assembly
         elif loc is not None and isinstance(node, Instruction) and isinstance(node.origin, Span):
             source.of_line[node.origin.file, node.origin.line] = _format_chain(loc, callers, files)
     return source

@@ -19,10 +19,12 @@ values = (ctypes.c_float * 1000).from_address(pinned)
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 count = load(
     HEADER + """
+.file 1 "kernels.cu"
 .visible .entry count(.param .u64 data)
 {
     .reg .b64 %rd<2>;
     ld.param.u64 %rd1, [data];
+    .loc 1 7 0
     red.relaxed.gpu.global.add.u32 [%rd1], 1;
     ret;
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pyptx.diagnostics import Diagnostic, PythonFrame, Severity, Span
-from pyptx.ir import Function, Module
+from pyptx.ir import Function, Instruction, Module, visit
 from pyptx.parser import parse
 from pyptx.sim import rules
 from pyptx.sim.base.events import Place
@@ -47,6 +47,35 @@ LINES = {
     15: "/src/axpy.cu:12, by math.h:40, math.h:50, file 3:7", 17: "file 3:8", 24: "/src/axpy.cu:20",
     26: "/include/math.h:40, by math.h:41",
 }  # fmt: skip
+INLINE_ASSEMBLY = """.version 8.0
+.target sm_90
+.address_size 64
+.file 1 "kernels.py"
+.visible .entry load(.param .u64 x)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %x;
+    .loc 1 4 0
+    ld.param.u64 %x, [x];
+    // begin inline asm
+    .loc 1 5 9
+    mov.u32 %r1, 0;
+    .loc 1 6 9
+    ld.global.u32 %r1, [%x];
+    // end inline asm
+    // begin inline asm
+    .loc 1 7 9
+    add.u32 %r1, %r1, 1;
+    // end inline asm
+NEXT:
+    .loc 1 8 0
+    .loc 1 8 1
+    .loc 1 9 1
+    st.global.u32 [%x], %r1;
+    .loc 1 10 0
+    ret;
+}
+"""
 
 
 def test_each_line_has_the_source_line_of_the_last_loc_of_its_function() -> None:
@@ -139,3 +168,11 @@ def test_an_edited_module_shows_places_only_if_all_are_at_their_instructions(
 def test_a_predicate_is_not_part_of_the_place() -> None:
     text = TEXT.replace("first() {\nret;", "first() {\n@p ret;")
     assert find_module_text([parse(text)], [Span(7, 4, 3)]) == text
+
+
+def test_all_of_an_inline_assembly_has_its_first_line() -> None:
+    module = parse(INLINE_ASSEMBLY)
+    lines = read_source_lines(module)
+    instructions = [node for node in visit(module) if isinstance(node, Instruction) and isinstance(node.origin, Span)]
+    found = [lines.find(node.origin).removeprefix("kernels.py:") for node in instructions]
+    assert found == ["4", "5", "5", "7", "9", "10"]

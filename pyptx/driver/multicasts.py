@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pyptx.diagnostics import format_count
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import view
 from pyptx.driver.pools import DEVICE, READ_WRITE
@@ -85,8 +84,9 @@ class Multicast(Backing):
 def await_team(driver: Driver, multicast: Multicast) -> None:
     """Wait until all devices of the team have been added, as the driver does: other threads may add them."""
     if len(multicast.devices) < multicast.team:
-        count = format_count("device", multicast.team - len(multicast.devices))
-        sys.stderr.write(f"pyptx: the call waits for cuMulticastAddDevice: {count} of its team are missing\n")
+        size = f"{len(multicast.devices)} of {multicast.team}"
+        text = f"the call waits for cuMulticastAddDevice, as the team of the object has {size} devices"
+        sys.stderr.write(f"pyptx: {text}\n")
         driver.change.wait_for(lambda: len(multicast.devices) == multicast.team)
 
 

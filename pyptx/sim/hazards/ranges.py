@@ -104,10 +104,10 @@ class AccessedMemory:
     def select(self, keeps: Callable[[Access], bool]) -> AccessedMemory:
         """Return what some of the instructions accessed."""
         is_kept = np.array([keeps(access) for access in self.accesses], np.bool_)
-        return AccessedMemory(
-            *(item.select(is_kept) for item in (self.reads, self.writes, self.strong_reads, self.strong_writes)),
-            self.accesses,
+        reads, writes, strong_reads, strong_writes = (
+            item.select(is_kept) for item in (self.reads, self.writes, self.strong_reads, self.strong_writes)
         )
+        return AccessedMemory(reads, writes, strong_reads, strong_writes, self.accesses)
 
     def _pair(self, other: AccessedMemory) -> Iterator[tuple[Ranges, Ranges, bool, bool]]:
         """Yield pairs of ranges that must not overlap, and which of the two write."""

@@ -180,3 +180,40 @@ def test_a_dependent_launch_overlaps_the_previous_one(
     codes = re.findall(r"\[(PTX\d+)\]", process.stderr)
     assert codes or process.stderr == ""
     assert (codes or [process.stdout.strip()]) == [output]
+
+
+PRINTING = """\
+kernel = make(0, '''
+.extern .func (.param .b32 count) vprintf(.param .b64 format, .param .b64 values);
+.global .b8 text[8] = {107, 101, 114, 110, 101, 108, 10, 0};
+.visible .entry speak()
+{
+    .reg .b64 %rd<2>; .param .b32 count; .param .b64 format; .param .b64 values;
+    mov.u64 %rd1, text;
+    cvta.global.u64 %rd1, %rd1;
+    st.param.b64 [format], %rd1;
+    st.param.b64 [values], 0;
+    call.uni (count), vprintf, (format, values);
+    ret;
+}
+''', "speak")
+stream = ask("cuStreamCreate", 1)
+room = ctypes.create_string_buffer(struct.pack("<I4xi60x", 6, 1))
+config = ctypes.create_string_buffer(struct.pack("<7I4xQQI4x", 1, 1, 1, 1, 1, 1, 0, stream, ctypes.addressof(room), 1))
+library = ctypes.CDLL(None)
+space = ctypes.create_string_buffer(4096)
+library.setvbuf(ctypes.c_void_p.in_dll(library, "stdout"), space, 0, 4096)
+library.printf(b"before\\n")
+for _ in range(2):
+    call("cuLaunchKernelEx", config, kernel, None, None)
+library.printf(b"after\\n")
+call("cuStreamSynchronize", stream)
+library.fflush(None)
+"""
+
+
+@pytest.mark.parametrize("order", ["sync", "deferred"])
+def test_output_of_kernels_follows_that_of_the_program_before_them(run_program: Run, order: str) -> None:
+    process = run_program(START + PRINTING, order=order, count=2)
+    words = ["kernel", "kernel", "after"] if order == "sync" else ["after", "kernel", "kernel"]
+    assert (process.stdout.split(), process.stderr) == (["before", *words], "")

@@ -138,9 +138,9 @@ def _read_node(driver: Driver, thread: Thread, address: int, old: Operation | No
 def _pack_launch(node: Node, operation: Launch) -> bytes:
     """Return a `CUDA_KERNEL_NODE_PARAMS_v2`; the node keeps the memory of the parameters."""
     request = operation.request
-    data = ctypes.create_string_buffer(request.parameters, max(1, len(request.parameters)))
+    data = ctypes.create_string_buffer(request.parameters)
     start, layout = ctypes.addressof(data), request.kernel.layout
-    pointers = (ctypes.c_uint64 * max(1, len(layout)))(*(start + offset for offset, _ in layout))
+    pointers = (ctypes.c_uint64 * len(layout))(*(start + offset for offset, _ in layout))
     node.answers = data, pointers
     sizes = *request.grid, *request.block, request.shared
     parameters = ctypes.addressof(pointers) if layout else 0

@@ -1,4 +1,6 @@
-"""Puts the libraries that `make wheel` has built into the wheel. Other installations build them at first use."""
+"""Puts the libraries that `make wheel` has built into the wheel. Other installations build them at first use.
+
+The handler that launches kernels for JAX on GPUs, which uses no Python, is built where there is a C compiler."""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import os
 from pathlib import Path
 from shutil import copytree
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
 
@@ -20,4 +22,12 @@ class BuildPackage(build_py):
             copytree(libraries, Path(self.build_lib) / "pyptx" / "driver" / "prebuilt")
 
 
-setup(cmdclass={"build_py": BuildPackage})
+HANDLER = Extension(
+    "pyptx.runtime._xla_handler",
+    ["pyptx/runtime/csrc/xla_handler.c"],
+    extra_compile_args=["-g0"],
+    py_limited_api=True,
+    optional=True,
+)
+
+setup(cmdclass={"build_py": BuildPackage}, ext_modules=[HANDLER], options={"bdist_wheel": {"py_limited_api": "cp311"}})

@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from zipfile import ZipFile
 
+import ziglang
+
 from pyptx.driver.library import build_all
 
 ROOT = Path(__file__).parent.parent
@@ -31,7 +33,8 @@ _SYMBOL_VERSION = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 def build_wheel(target: Path) -> Path:
     """Build the wheel in a folder and return it. Leaves nothing in the source tree."""
     version, machine = ".".join(map(str, GLIBC)), platform.machine()
-    compiler = [sys.executable, "-m", "ziglang", "cc", "-target", f"{machine}-linux-gnu.{version}"]
+    zig = Path(ziglang.__file__).with_name("zig")
+    compiler = [str(zig), "cc", "-target", f"{machine}-linux-gnu.{version}"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         build_all(folder / "prebuilt", compiler)
@@ -39,9 +42,13 @@ def build_wheel(target: Path) -> Path:
         tag = f"manylinux_{version.replace('.', '_')}_{machine}"
         settings.write_text(f"[build]\nbuild_base = {folder / 'build'}\n[bdist_wheel]\nplat_name = {tag}\n", "utf-8")
         environment = {**os.environ, "PYPTX_PREBUILT": str(folder / "prebuilt"), "DIST_EXTRA_CONFIG": str(settings)}
+        # Not Python's own flags, which name places on this machine.
+        environment |= {"CC": " ".join(compiler), "LDSHARED": " ".join([*compiler, "-shared"])}
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
         subprocess.run([*command, "--wheel-dir", str(folder / "wheel"), str(ROOT)], env=environment, check=True)
         (wheel,) = (folder / "wheel").iterdir()
+        if not any("_xla_handler" in member for member in ZipFile(wheel).namelist()):
+            raise RuntimeError("the handler for JAX on GPUs was not built: `pip wheel -v .` says why")
         target.mkdir(parents=True, exist_ok=True)
         return Path(shutil.move(wheel, target / wheel.name))
 

@@ -73,7 +73,7 @@ def write_attributes(plan: Plan, dtypes: Sequence[str], *, cooperative: bool, pr
         rows.append((offset, size, index))
     data, _ = encode_parameters(params, values, Buffers(AddressSpace()), None)
     shape = (*plan.grid, 1, 1)[:3], plan.definition.block, plan.definition.cluster
-    further = plan.kernel_trace.dynamic_shared, len(plan.outputs), cooperative, programmatic
+    further = plan.kernel_trace.dynamic_shared, len(tiles), len(plan.outputs), cooperative, programmatic
     attributes: Attributes = {
         "entry": plan.definition.name,
         "maps": np.array([_describe_map(*row) for row in maps], np.uint64).reshape(-1),
@@ -96,7 +96,10 @@ def _describe_map(offset: int, index: int, tensor: TensorMap) -> list[int]:
     sizes = [
         (*values, *fill)[:MAX_RANK] for values in (tensor.dims, tensor.strides, tensor.box, tensor.element_strides)
     ]
-    modes = tensor.interleave, tensor.swizzle.driver_value or 0, tensor.l2_promotion, tensor.fill
+    swizzle = tensor.swizzle.driver_value
+    if swizzle is None:
+        raise ValueError(f"the driver does not encode {tensor.swizzle}")
+    modes = tensor.interleave, swizzle, tensor.l2_promotion, tensor.fill
     return [offset, index, tensor.dtype.driver_value, tensor.rank, *sum(sizes, ()), *map(int, modes)]
 
 
@@ -122,8 +125,8 @@ def read_attributes(attributes: Mapping[str, Any]) -> CustomCall:
         for param, (offset, size, index) in zip(entry.params, rows, strict=True)
     ]
     return CustomCall(
-        module, entry.name, tuple(shape[:3]), tuple(shape[3:6]), tuple(shape[6:9]), shape[9], bool(shape[11]),
-        names["parts"], tuple(names["dtypes"]), shape[10], tuple(params),
+        module, entry.name, tuple(shape[:3]), tuple(shape[3:6]), tuple(shape[6:9]), shape[9], bool(shape[12]),
+        names["parts"], tuple(names["dtypes"]), shape[11], tuple(params),
     )  # fmt: skip
 
 

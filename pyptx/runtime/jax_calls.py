@@ -6,6 +6,7 @@ import ctypes
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,26 @@ from pyptx.runtime.jax_handler import HANDLER
 from pyptx.runtime.planning import Plan, Traceable, make_plan
 from pyptx.runtime.rules import ARRAYS, GRADIENTS
 
-TARGET = "pyptx_kernel"
-"""The name of the custom call."""
+TARGET = "pyptx_kernel_1"
+"""The name of the custom call: another meaning of its attributes needs another name, for exported programs."""
 
-jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(ctypes.cast(HANDLER, ctypes.c_void_p).value), platform="cpu")
+
+def _register() -> None:
+    """Tell XLA which handlers run the custom call. The one for GPUs is absent where no compiler was found when this
+    package was built."""
+    jax.ffi.register_ffi_target(TARGET, _make_capsule(HANDLER), platform="cpu")
+    if GPU_LIBRARY.exists():
+        capsule = _make_capsule(ctypes.CDLL(str(GPU_LIBRARY)).pyptx_xla_handler)
+        jax.ffi.register_ffi_target(TARGET, {"initialize": capsule, "execute": capsule}, platform="CUDA")
+
+
+def _make_capsule(function: Any) -> Any:
+    return jax.ffi.pycapsule(ctypes.cast(function, ctypes.c_void_p).value)
+
+
+GPU_LIBRARY = Path(__file__).with_name("_xla_handler.abi3.so")
+
+_register()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,60 @@
+"""The handler for the CPU, called with frames made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx.runtime.jax_attributes import KEY, write_attributes
+from pyptx.runtime.jax_handler import HANDLER
+from pyptx.runtime.xla_frames import INITIALIZE
+
+from .test_calls import add_scaled, tensor_copy
+from .test_launching import plan_call
+from .xla_calls import Xla
+
+X = np.arange(32, dtype=np.float32)
+
+
+def describe(array: np.ndarray[Any, Any]) -> tuple[int, tuple[int, ...]]:
+    """Return what a buffer knows of an array."""
+    return array.ctypes.data, array.shape
+
+
+@pytest.mark.parametrize("minor", [0, 1, 3, 99])
+def test_the_handler_suits_any_minor_version(minor: int) -> None:
+    metadata = Xla(HANDLER, minor=minor).ask()
+    assert (metadata.version.major, metadata.version.minor, metadata.traits) == (0, minor, 0)
+
+
+def test_a_frame_runs_the_kernel_on_its_buffers() -> None:
+    attributes = write_attributes(
+        plan_call(add_scaled, (32,), (32,), scale=2.0), ["float32"] * 3, cooperative=False, programmatic=False
+    )
+    result = np.empty_like(X)
+    assert Xla(HANDLER).call([describe(X), describe(X)], [describe(result)], attributes) is None
+    assert np.array_equal(result, 3 * X)
+
+
+def test_other_stages_run_nothing() -> None:
+    assert Xla(HANDLER).call([], [], {}, stage=INITIALIZE) is None
+
+
+def test_a_mistake_of_the_handler_itself_is_an_error_with_its_place() -> None:
+    error = Xla(HANDLER).call([], [], {KEY: np.zeros(16, np.uint8)})
+    assert error is not None
+    assert "jax_attributes.py" in error
+    assert error.endswith("KeyError: 'module'\n")
+
+
+def test_what_an_exported_program_knows_is_enough_for_tensor_maps() -> None:
+    matrix, result = np.arange(512, dtype=np.float32).reshape(16, 32), np.empty((16, 32), np.float32)
+    attributes = write_attributes(
+        plan_call(tensor_copy, (16, 32)), ["float32"] * 2, cooperative=False, programmatic=False
+    )
+    # Under another digest, the module is what the text says, as in a process that has not traced the kernel.
+    elsewhere = {**attributes, KEY: attributes[KEY] ^ 1}
+    assert Xla(HANDLER).call([describe(matrix)], [describe(result)], elsewhere) is None
+    assert np.array_equal(result, matrix)

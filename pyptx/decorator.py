@@ -89,7 +89,7 @@ class Kernel:
         self.notes: list[str] = []
         self._traces: dict[object, list[_Specialisation]] = {}
         self._latest: _Specialisation | None = None
-        self.serial = register(self)
+        self.key = register(self)
 
     @property
     def name(self) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from pyptx.diagnostics import PtxError
 from pyptx.dsl.run import Definition
+from pyptx.runtime.registry import register
 from pyptx.runtime.rules import GRADIENTS
 from pyptx.specs import Tile
 
@@ -18,7 +20,7 @@ class Paired(Protocol):
     out_specs: tuple[Tile, ...]
     grid: Any
     template_params: dict[str, Any]
-    serial: int
+    key: str
 
     @property
     def name(self) -> str:
@@ -50,7 +52,8 @@ class Paired(Protocol):
         ...
 
 
-class Pair(NamedTuple):
+@dataclass(eq=False)
+class Pair:
     """A kernel, and the kernel that takes saved inputs and the gradients of the outputs."""
 
     forward: Any
@@ -59,6 +62,9 @@ class Pair(NamedTuple):
     """The positions of the inputs that the gradient needs."""
     gradients: int
     """How many inputs have a gradient: the first ones."""
+
+    def __post_init__(self) -> None:
+        self.key = register(self)
 
 
 def split_options(options: Mapping[str, Any], *kernels: Paired) -> tuple[dict[str, Any], ...]:

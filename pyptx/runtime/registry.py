@@ -1,4 +1,4 @@
-"""Numbers of kernels, by which compilers that only take constants refer to them."""
+"""Keys of kernels, by which compilers that only take constants refer to them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
 
-KERNELS: WeakValueDictionary[int, Any] = WeakValueDictionary()
-"""Every kernel of the process by its number."""
+KERNELS: WeakValueDictionary[str, Any] = WeakValueDictionary()
+"""Every kernel of the process by its key."""
 _NUMBERS = count()
 
 
-def register(kernel: object) -> int:
-    """Return a number for a kernel."""
-    number = next(_NUMBERS)
-    KERNELS[number] = kernel
-    return number
+def register(kernel: object) -> str:
+    """Return a key for a kernel. It is no number: Dynamo would take one that changes for a variable."""
+    key = f"kernel {next(_NUMBERS)}"
+    KERNELS[key] = kernel
+    return key

@@ -40,7 +40,7 @@ def infer(
     sizes = [*(size for tensor in (*inputs, *targets) for size in tensor.shape), *keywords.values()]
     lengths: list[Any] = [*cast("Any", grid)] if isinstance(grid, tuple | list) else []
     if all(_is_known(value) for value in (*sizes, *lengths)):
-        extents = [_find_example(value, _UNKNOWN) for value in lengths] or cast("Any", grid)
+        extents = tuple(_find_example(value, _UNKNOWN) for value in lengths) or cast("Any", grid)
         make_plan(
             kernel, descriptions[:count], descriptions[count:], grid=extents, positional=None, keywords=numbers,
             options=(),

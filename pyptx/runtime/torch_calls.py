@@ -26,7 +26,7 @@ class Recordable(Named, Protocol):
     """A kernel as this file sees it."""
 
     out_specs: tuple[Tile, ...]
-    serial: int
+    key: str
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         """Run the kernel on arrays."""
@@ -80,7 +80,7 @@ def record(
             with torch.no_grad():
                 results = kernel(*inputs, **options, **keywords)
             return attach(kernel, results, tensors)
-    return call_operator(torch_operators.define(kernel.serial), inputs, out, options, keywords)
+    return call_operator(torch_operators.define(kernel.key), inputs, out, options, keywords)
 
 
 def call_operator(

@@ -26,15 +26,15 @@ def is_recorded(tensors: Sequence[Any]) -> bool:
 
 def record(pair: Pair, tensors: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """Call the operator of a pair with the options of both kernels."""
-    signature = define(pair.forward.serial, pair.backward.serial, pair.save_indices, pair.gradients)
+    signature = define(pair.key)
     keywords = {name: value for name, value in options.items() if name != "grid"}
     return torch_calls.call_operator(signature, tensors, None, {"grid": options.get("grid")}, keywords)
 
 
 @torch.compiler.assume_constant_result
-def define(forward: int, backward: int, save_indices: tuple[int, ...], gradients: int) -> Signature:
+def define(key: str) -> Signature:
     """Return the operator of a pair; define it if needed."""
-    return find_pair_operator(Pair(KERNELS[forward], KERNELS[backward], save_indices, gradients)).signature
+    return find_pair_operator(KERNELS[key]).signature
 
 
 def find_pair_operator(pair: Pair, name: str | None = None) -> Operator:

@@ -65,12 +65,14 @@ class Operator(NamedTuple):
         """Return all keywords of a call."""
         names = (*self.signature[4], "grid")
         keywords = {name: arguments[name] for name in names if arguments.get(name) is not None}
+        if "grid" in keywords:
+            keywords["grid"] = tuple(keywords["grid"])
         return keywords | decode(arguments.get("options", ""), memory)
 
 
 _LIBRARY = torch.library.Library("pyptx", "FRAGMENT")
-_OPERATORS: dict[tuple[int, str], Operator] = {}
-"""By the kernel's serial number and the gradient's name. They keep their kernels: graphs refer to these by name."""
+_OPERATORS: dict[tuple[str, str, str], Operator] = {}
+"""By the keys of the kernels and the gradient's name. They keep their kernels: graphs refer to these by name."""
 _NAMES: set[str] = set()
 _TYPES = {"f": "float?", "u": "SymInt?", "s": "SymInt?", "b": "SymInt?"}
 _OPTIONS = ("grid", "cooperative", "programmatic")
@@ -79,14 +81,14 @@ _TAGS = ("pt2_compliant_tag", "needs_exact_strides", "needs_fixed_stride_order")
 
 
 @torch.compiler.assume_constant_result
-def define(serial: int) -> Signature:
+def define(key: str) -> Signature:
     """Return the operator of a kernel; define it if needed."""
-    return find_operator(KERNELS[serial], None).signature
+    return find_operator(KERNELS[key], None).signature
 
 
 def find_operator(kernel: Recorded, gradient: Gradient | None, name: str | None = None) -> Operator:
     """Return the operator of a kernel with a gradient; define it if needed, under a name."""
-    key = kernel.serial, gradient.name if gradient else ""
+    key = kernel.key, gradient.kernel.key if gradient else "", gradient.name if gradient else ""
     operator = _OPERATORS.get(key)
     if operator is None:
         operator = _OPERATORS[key] = _make_operator(kernel, gradient, name)

@@ -55,14 +55,16 @@ def remember(value: object) -> str:
 
 def decode(text: str, memory: Sequence[Any] = ()) -> dict[str, Any]:
     """Return the keywords that a text holds. `memory` are the tensors that raw parameters point to."""
-    keywords = _parse(text)
-    return {word.arg: _read(word.value, word.arg, memory) for word in keywords if word.arg is not None}
+    return {name: _read(value, name, memory) for name, value in _parse(text)}
 
 
 @lru_cache(maxsize=4096)
-def _parse(text: str) -> tuple[ast.keyword, ...]:
-    call = cast("ast.Call", ast.parse(f"f({text})", mode="eval").body)
-    return tuple(call.keywords)
+def _parse(text: str) -> tuple[tuple[str, ast.expr], ...]:
+    match ast.parse(f"f({text})", mode="eval").body:
+        case ast.Call(ast.Name("f"), [], keywords):
+            return tuple((word.arg or "**", word.value) for word in keywords)
+        case _:
+            raise ValueError(f"not options: {text}")
 
 
 def _read(node: ast.expr, name: str, memory: Sequence[Any]) -> Any:
@@ -80,10 +82,12 @@ def _read(node: ast.expr, name: str, memory: Sequence[Any]) -> Any:
         case ast.Dict():
             pairs = zip(cast("list[ast.expr]", node.keys), node.values, strict=True)
             return {_read(key, name, memory): _read(value, name, memory) for key, value in pairs}
-        case ast.Subscript():
+        case ast.Subscript(value=ast.Name("memory")):
             return memory[_read(node.slice, name, memory)]
-        case ast.Call():
-            return _find_object(name, *[_read(argument, name, memory) for argument in node.args])
+        case ast.Call(
+            ast.Name("object"), [ast.Constant(int(index)), ast.Constant(str(process)), ast.Constant(str(kind))]
+        ):
+            return _find_object(name, index, process, kind)
         case _:
             raise ValueError(f"not an option: {ast.unparse(node)}")
 

@@ -34,7 +34,7 @@ from pyptx.ir.nodes import Function
 from pyptx.isa.targets import Version
 from pyptx.runtime.registry import register
 from pyptx.specs import Tile, list_array_dtype_names
-from pyptx.toolchain import assemble, resources, sass
+from pyptx.toolchain import assemble_cached, resources, sass
 
 if TYPE_CHECKING:
     from pyptx.runtime.planning import Plan
@@ -137,7 +137,7 @@ class Kernel:
         """Return the machine code. ptxas messages refer to the Python lines."""
         module, text = self._write(self._specialize(kwargs), lineinfo, False)
         origins = match_origins(text, module) if self.definition.exact else map_origins(module)
-        return assemble(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
+        return assemble_cached(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
 
     @hide_frames
     def export(
@@ -155,7 +155,7 @@ class Kernel:
         plan = make_plan(self, inputs, [], grid=grid, positional=None, keywords=kwargs, options=())
         text, origins = emit(plan.module), map_origins(plan.module)
         names = declaration.check_targets(targets, plan.module.target.targets[0])
-        cubins = [assemble(text, name, origin_of=lambda line: origins.get(line)) for name in names]
+        cubins = [assemble_cached(text, name, origin_of=lambda line: origins.get(line)) for name in names]
         return write_files(plan, text, cubins, Path(directory))
 
     @hide_frames

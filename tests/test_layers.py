@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "pyptx"
-BOTTOM = ["tensormap", "wgmma_layout", "specs", "types", "diagnostics", "numbers"]
+BOTTOM = ["tensormap", "wgmma_layout", "specs", "types", "diagnostics", "cache", "numbers"]
 CORE = [
     "isa", "ir", "parser", "emitter", "check", "tensormap", "wgmma_layout.py", "specs.py", "types.py", "diagnostics.py",
-    "numbers.py", "__init__.py", "cli", "__main__.py",
+    "cache.py", "numbers.py", "__init__.py", "cli", "__main__.py",
 ]  # fmt: skip
 
 

@@ -35,6 +35,7 @@ COMMANDS = {
     "simulate": "run a program that launches CUDA kernels, without a GPU, and report what is wrong with each launch",
     "transpile": "translate PTX, including PTX in binaries, to equivalent Python",
     "diff": "list the statements that an edited Python or PTX file changes",
+    "cache": "show or clear what is cached: machine code, compiled code, libraries",
     "explain": "explain a diagnostic code, with a wrong and a right example",
 }
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from pyptx.cache import Untrusted
 from pyptx.cli import FINDINGS, OK, UNUSABLE
 from pyptx.cli.output import complain
 from pyptx.diagnostics import PtxError, Severity, format_count
 from pyptx.driver.devices import DEVICES
 from pyptx.driver.launcher import run_program
-from pyptx.driver.private import Untrusted
 from pyptx.driver.reports import SUFFIXES, Baseline, Record, format_report, list_new, read_records
 from pyptx.driver.settings import ORDERS, Settings
 from pyptx.driver.sources import NoCompiler

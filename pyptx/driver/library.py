@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from pyptx.driver.private import find_cache, make_private
+from pyptx.cache import find_cache, make_private
 from pyptx.driver.sources import AUDIT_NAME, NAME, VERSIONS, NoCompiler, compute_digest, name_runtime
 
 PREBUILT = Path(__file__).parent / "prebuilt"

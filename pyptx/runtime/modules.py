@@ -17,7 +17,7 @@ from pyptx.isa.targets import FIRST_PTX, Target, find_target
 from pyptx.runtime.bindings import CallError, call, get_capability, load_api
 from pyptx.runtime.planning import Plan
 from pyptx.runtime.rules import DRIVER
-from pyptx.toolchain import assemble
+from pyptx.toolchain import assemble_cached
 from pyptx.toolchain.messages import parse_log
 from pyptx.toolchain.tools import ToolMissing
 
@@ -103,7 +103,7 @@ def _load(plan: Plan, device: int) -> Loaded:
     if not is_active():
         # Without the tools, the driver compiles the PTX.
         with suppress(ToolMissing):
-            image = plan.kernel_trace.image or assemble(text, target, origin_of=origins.get).data
+            image = plan.kernel_trace.image or assemble_cached(text, target, origin_of=origins.get).data
     module = _load_image(plan, image + b"\0", text, origins)
     function = int(call("cuModuleGetFunction", module, plan.definition.name.encode()))
     loaded = Loaded(module, function)

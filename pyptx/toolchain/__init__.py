@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         validate,
     )
     from pyptx.toolchain.cubin import AssemblyError, Cubin, Engine
+    from pyptx.toolchain.cubin_cache import assemble_cached
     from pyptx.toolchain.disassembly import SassInstruction, disassemble, sass, sass_difference, sass_equal
     from pyptx.toolchain.messages import parse_log
     from pyptx.toolchain.process import ToolFailed
@@ -37,6 +38,7 @@ _HOME = {
     "ToolMissing": "tools",
     "Verdict": "verdicts",
     "assemble": "assembler",
+    "assemble_cached": "cubin_cache",
     "assemble_with_nvjitlink": "assembler",
     "assemble_with_ptxas": "assembler",
     "default_target": "assembler",
@@ -65,6 +67,7 @@ __all__ = [
     "ToolMissing",
     "Verdict",
     "assemble",
+    "assemble_cached",
     "assemble_with_nvjitlink",
     "assemble_with_ptxas",
     "default_target",

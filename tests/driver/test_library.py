@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from pyptx.cache import Untrusted, find_cache, make_private
 from pyptx.driver import build
 from pyptx.driver.build import find_compiler
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.library import find_audit, find_library
-from pyptx.driver.private import Untrusted, find_cache, make_private
 from pyptx.driver.sources import ENTRY, FOLDER, NoCompiler, compute_digest
 
 

@@ -1,0 +1,53 @@
+"""`pyptx cache`: shows what is in the user's cache, and removes it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+
+from pyptx.cache import find_cache
+from pyptx.cli import OK, UNUSABLE
+from pyptx.cli.output import complain, print_json
+from pyptx.diagnostics import escape_unprintable, format_count
+
+PARTS = {
+    "cubins": "machine code of kernels",
+    "code": "Python code of simulated kernels",
+    "driver": "the libraries of the simulated driver, built in this checkout",
+}
+"""The folders of the cache."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--clear", nargs="?", const="", metavar="PART", help=f"remove all, or {', '.join(PARTS)}")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    folder = find_cache()
+    if args.clear and args.clear not in PARTS:
+        complain(f"--clear {args.clear}: expected one of {', '.join(PARTS)}, or nothing for all")
+        return UNUSABLE
+    parts = [args.clear] if args.clear else [*PARTS]
+    sizes = {part: _measure(folder / part) for part in parts}
+    if args.clear is not None:
+        for part in parts:
+            if (folder / part).is_dir() and not (folder / part).is_symlink():
+                shutil.rmtree(folder / part)
+    if args.json:
+        counts = {part: {"files": count, "bytes": size} for part, (count, size) in sizes.items()}
+        print_json({"folder": str(folder), **counts})
+        return OK
+    print(escape_unprintable(str(folder)))
+    for part, (count, size) in sizes.items():
+        removed = "removed " if args.clear is not None else ""
+        print(f"{part:8}{removed}{format_count('file', count)}, {-(-size // 1000):,} kB: {PARTS[part]}")
+    return OK
+
+
+def _measure(folder: Path) -> tuple[int, int]:
+    """Return how many files are below a folder, and their bytes."""
+    sizes = [os.lstat(os.path.join(root, name)).st_size for root, _, names in os.walk(folder) for name in names]
+    return len(sizes), sum(sizes)

@@ -1,0 +1,59 @@
+"""`pyptx cache` shows and removes what is cached."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pyptx.cache import Store
+from pyptx.cli import OK, UNUSABLE, main
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the caches, with one file each for two parts and something else."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in ("cubins", "code", "other"):
+        store = Store.open(name, ".x", 1 << 20)
+        assert store is not None
+        store.write("file", b"x" * 2000)
+    return tmp_path / "pyptx"
+
+
+def test_it_shows_what_is_there(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache"]) == OK
+    assert capsys.readouterr().out == (
+        f"{home}\n"
+        "cubins  1 file, 3 kB: machine code of kernels\n"
+        "code    1 file, 3 kB: Python code of simulated kernels\n"
+        "driver  0 files, 0 kB: the libraries of the simulated driver, built in this checkout\n"
+    )
+    assert main(["cache", "--json"]) == OK
+    assert json.loads(capsys.readouterr().out) == {
+        "folder": str(home), "cubins": {"files": 1, "bytes": 2032}, "code": {"files": 1, "bytes": 2032},
+        "driver": {"files": 0, "bytes": 0},
+    }  # fmt: skip
+
+
+def test_it_removes_a_part_or_all_parts(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "--clear", "code"]) == OK
+    assert capsys.readouterr().out.splitlines()[1] == "code    removed 1 file, 3 kB: Python code of simulated kernels"
+    assert sorted(path.name for path in home.iterdir()) == ["cubins", "other"]
+    assert main(["cache", "--clear"]) == OK
+    assert [path.name for path in home.iterdir()] == ["other"]
+
+
+def test_a_link_is_not_followed(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "code").rename(tmp_path / "elsewhere")
+    (home / "code").symlink_to(tmp_path / "elsewhere")
+    assert main(["cache", "--clear"]) == OK
+    assert (tmp_path / "elsewhere" / "file.x").exists()
+
+
+def test_another_part_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "--clear", "other"]) == UNUSABLE
+    assert capsys.readouterr().err == (
+        "pyptx: --clear other: expected one of cubins, code, driver, or nothing for all\n"
+    )

@@ -1,0 +1,96 @@
+"""Machine code is assembled once: what comes from the cache equals what the assembler returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pyptx.cache import SWITCH
+from pyptx.toolchain import AssemblyError, Cubin, assemble, assemble_cached, find_tool
+from pyptx.toolchain.tools import Tool
+
+TEXT = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n    ret;\n}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(SWITCH, raising=False)
+    return tmp_path / "pyptx" / "cubins"
+
+
+def plant(folder: Path) -> Cubin:
+    """Assemble a module, and put another module's code in the place of its code; return the other's."""
+    assemble_cached(TEXT)
+    (path,) = folder.iterdir()
+    other = assemble_cached(TEXT.replace(" k(", " other("))
+    (other_path,) = {*folder.iterdir()} - {path}
+    other_path.replace(path)
+    return other
+
+
+def test_machine_code_of_an_earlier_process_is_used(folder: Path) -> None:
+    expected = assemble(TEXT)
+    assert assemble_cached(TEXT) == expected
+    assert assemble_cached(TEXT) == expected
+    assert assemble_cached(TEXT).log == assemble_cached(TEXT).log
+    other = plant(folder)
+    assert assemble_cached(TEXT) == other
+
+
+CHANGES: list[Callable[[], Cubin]] = [
+    lambda: assemble_cached(TEXT + "\n"),
+    lambda: assemble_cached(TEXT, "sm_90"),
+    lambda: assemble_cached(TEXT, lineinfo=True),
+]
+
+
+@pytest.mark.parametrize("run", CHANGES, ids=["other text", "other target", "line information"])
+def test_other_input_has_other_code(run: Callable[[], Cubin], folder: Path) -> None:
+    other = plant(folder)
+    assert run() != other
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_the_target_of_the_module_is_the_default(folder: Path) -> None:
+    other = plant(folder)
+    assert assemble_cached(TEXT, "sm_80") == other
+
+
+def test_another_assembler_has_other_code(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = plant(folder)
+    copy = tmp_path / "ptxas"
+    copy.symlink_to(find_tool("ptxas").path)
+    tool = Tool("ptxas", str(copy), "PATH")
+    monkeypatch.setattr("pyptx.toolchain.cubin_cache.find_tool", {"ptxas": tool}.__getitem__)
+    assert assemble_cached(TEXT) != other
+
+
+def test_code_with_messages_is_not_kept(folder: Path) -> None:
+    text = TEXT.replace("k()", "k() .maxntid 1024 .minnctapersm 8")
+    for _ in range(2):
+        assert [finding.code for finding in assemble_cached(text).diagnostics] == ["PTX0713"]
+    with pytest.raises(AssemblyError):
+        assemble_cached(TEXT.replace("ret", "rte"))
+    assert list(folder.iterdir()) == []
+
+
+def test_a_damaged_file_is_assembled_again(folder: Path) -> None:
+    plant(folder)
+    (path,) = folder.iterdir()
+    path.write_bytes(path.read_bytes()[:-1])
+    assert assemble_cached(TEXT) == assemble(TEXT)
+    assert assemble_cached(TEXT) == assemble(TEXT)
+
+
+def test_without_a_cache_everything_is_assembled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = plant(folder)
+    monkeypatch.setenv(SWITCH, "0")
+    assert assemble_cached(TEXT) != other
+    monkeypatch.delenv(SWITCH)
+    os.chmod(folder, 0o777)
+    assert assemble_cached(TEXT) != other

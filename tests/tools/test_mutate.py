@@ -209,19 +209,30 @@ def test_what_no_test_runs_is_told_apart(verdicts: dict[str, tuple[str, str]]) -
 
 
 @pytest.mark.parametrize(
-    ("function", "text", "tests"),
+    ("path", "function", "text", "tests"),
     [
-        ("larger", "return a if a > b else b", ["test_larger"]),
-        ("larger", "return b if a < b else a", ["test_larger"]),
-        ("largest", "return a if a > b else b", ["test_larger", "test_a_process"]),
-        ("unused", "return 70", []),
+        ("pkg/sums.py", "larger", "return a if a > b else b", ["test_larger"]),
+        ("pkg/sums.py", "larger", "return b if a < b else a", ["test_larger"]),
+        ("pkg/sums.py", "largest", "return a if a > b else b", ["test_larger", "test_a_process"]),
+        ("pkg/moved.py", "larger", "return a if a > b else b", ["test_larger"]),
+        ("pkg/new.py", "largest", "return a if a > b else b", ["test_larger", "test_a_process"]),
+        ("pkg/sums.py", "unused", "return 70", []),
+        ("other/sums.py", "larger", "return a if a > b else b", []),
     ],
-    ids=["a statement", "a new statement", "a new function", "never run"],
+    ids=[
+        "a statement",
+        "a new statement",
+        "a new function",
+        "a moved function",
+        "a new module",
+        "never run",
+        "a folder",
+    ],
 )
 def test_the_map_outlives_edits(
-    measurement: tuple[list[Tree], coverage.Coverage], function: str, text: str, tests: list[str]
+    measurement: tuple[list[Tree], coverage.Coverage], path: str, function: str, text: str, tests: list[str]
 ) -> None:
-    names = [test.name for test in measurement[1].rank_tests(Point("pkg/sums.py", function, text))]
+    names = [test.name for test in measurement[1].rank_tests(Point(path, function, text))]
     assert [name for name in tests if f"tests/test_sums.py::{name}" not in names] == []
     assert bool(names) == bool(tests)
 

@@ -1,7 +1,8 @@
 """Maps statements to the tests that execute them: measured once per test file, kept until that file changes.
 
 Statements are identified by their text, so the map survives edits of the package. For a statement that is newer than
-the measurement of a test file, the tests that executed its function count, or its module if the function is newer too.
+the measurement of a test file, the tests that executed its function count, or its module if the function is newer too,
+or its folder if the module is.
 """
 
 from __future__ import annotations
@@ -226,13 +227,15 @@ class Coverage:
         return [test for _, test in sorted(ranks, key=lambda rank: rank[0])]
 
     def _mask(self, point: Point, present: Bits) -> Bits:
-        """Return the measured statements that stand for a statement: itself, or those of its function, or of its
-        file."""
+        """Return the measured statements that stand for a statement: itself, or those of its function, of its file,
+        or of its folder."""
         presence = np.unpackbits(present)
         exact = self.place.get(point)
-        file = [
-            (candidate.function, number) for candidate, number in self.of_path.get(point.path, ()) if presence[number]
-        ]
+        file = [(known.function, number) for known, number in self.of_path.get(point.path, ()) if presence[number]]
+        if not file:
+            folder = str(Path(point.path).parent)
+            near = [points for path, points in self.of_path.items() if str(Path(path).parent) == folder]
+            file = [(known.function, number) for points in near for known, number in points if presence[number]]
         function = [number for name, number in file if name == point.function]
         numbers = (
             [exact] if exact is not None and presence[exact] else function or [number for name, number in file if name]

@@ -10,9 +10,9 @@ import pytest
 import pyptx.driver
 from examples.kernels import vector_add
 from examples.parts.runs import RUNS
-from tools.gpu import kernels
+from tools.gpu import jax_kernels, kernels
 from tools.gpu.__main__ import main
-from tools.gpu.checks import CHECKS, check
+from tools.gpu.checks import CHECKS, Machine, check
 
 DEVICES = ("a100", "h100", "b200")
 
@@ -59,3 +59,13 @@ def test_outputs_that_a_kernel_leaves_unwritten_are_no_match() -> None:
     assert found.tolist() == [2.0] * 1024
     (found,) = kernels.run_on_device(kernel, [np.ones(2048, np.float32)] * 2, grid=vector_add.grid(1024), n=2048)
     assert np.isnan(found[1024:]).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["jax-example-kernels", "jax-transformations", "jax-initial-values", "jax-devices"]
+)  # fmt: skip
+def test_checks_of_jax_hold_on_its_cpu(seed: int, name: str) -> None:
+    machine = Machine("sm_90a", is_simulated=True, sample=1, seed=seed)
+    (chosen,) = (check for check in CHECKS if check.name == name)
+    assert chosen.find_missing(machine) == [jax_kernels.JAX]
+    assert chosen.run(machine)

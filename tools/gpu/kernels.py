@@ -23,10 +23,10 @@ Dim3 = tuple[int, ...]
 @check("every example kernel that the device can run, at the shapes of its tests, against its reference")
 def example_kernels(machine: Machine) -> str:
     """Compare the example kernels with their references."""
-    runs = machine.choose(_list_runs(machine))
+    runs = machine.choose(list_runs(machine))
     for run in runs:
-        inputs = _draw_inputs(run)
-        found, expected = _run(run, inputs), _find_example(run).reference(*inputs)
+        inputs = draw_inputs(run)
+        found, expected = _run(run, inputs), find_example(run).reference(*inputs)
         np.testing.assert_allclose(
             found.astype(np.float64), expected.astype(np.float64), run.rtol, run.atol, err_msg=f"{run.name} {run.shape}"
         )
@@ -36,9 +36,9 @@ def example_kernels(machine: Machine) -> str:
 @check("the same runs: the same bits as the simulator's precision='hardware', except after approximations", "a GPU")
 def example_kernels_bit_for_bit(machine: Machine) -> str:
     """Compare the example kernels on the GPU with the simulator, bit for bit."""
-    runs, differing = machine.choose(_list_runs(machine)), list[str]()
+    runs, differing = machine.choose(list_runs(machine)), list[str]()
     for run in runs:
-        kernel, inputs = _find_example(run).make(), _draw_inputs(run)
+        kernel, inputs = find_example(run).make(), draw_inputs(run)
         unbound = {name for tile in kernel.out_specs for name in tile.symbolic_dims}
         unbound -= {name for tile in kernel.in_specs for name in tile.symbolic_dims}
         result = kernel.simulate(*inputs, precision="hardware", **{name: run.shape[name] for name in unbound})
@@ -50,24 +50,26 @@ def example_kernels_bit_for_bit(machine: Machine) -> str:
     return f"{len(runs)} runs"
 
 
-def _list_runs(machine: Machine) -> list[Run]:
+def list_runs(machine: Machine) -> list[Run]:
     """Return the runs of kernels whose instructions the machine's target has."""
     own = find_target(machine.target)
-    return [run for run in RUNS if own.provides(find_target(_find_example(run).make().arch))]
+    return [run for run in RUNS if own.provides(find_target(find_example(run).make().arch))]
 
 
-def _find_example(run: Run) -> ModuleType:
+def find_example(run: Run) -> ModuleType:
+    """Return the module of a run's kernel."""
     return import_module(f"examples.kernels.{run.name}")
 
 
-def _draw_inputs(run: Run) -> list[Array]:
-    tiles = _find_example(run).make().in_specs
+def draw_inputs(run: Run) -> list[Array]:
+    """Return random inputs."""
+    tiles = find_example(run).make().in_specs
     return [make_input(tile, run.shape, run.scale, seed) for seed, tile in enumerate(tiles)]
 
 
 def _run(run: Run, inputs: list[Array]) -> Array:
     """Return the output of a run on the device."""
-    example = _find_example(run)
+    example = find_example(run)
     (output,) = run_on_device(example.make(), inputs, grid=example.grid(**run.shape), **run.shape)
     return output
 

@@ -1,0 +1,138 @@
+"""Checks of kernels in JAX programs: what only a JAX with CUDA can show. They use JAX's default device."""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from examples.kernels import vector_add
+from pyptx import Kernel, Tile, kernel, ptx, reg
+from pyptx.types import f32, u64
+from tools.gpu.checks import Machine, check
+from tools.gpu.kernels import draw_inputs, find_example, list_runs
+
+JAX = "JAX with CUDA"
+SIZE = 1024
+
+
+@check("every example kernel in a function compiled by JAX, run three times, against its reference", JAX)
+def jax_example_kernels(machine: Machine) -> str:
+    """Compare the example kernels in compiled functions with their references."""
+    jax: Any = import_module("jax")
+    runs = machine.choose(list_runs(machine))
+    for run in runs:
+        inputs, example = draw_inputs(run), find_example(run)
+        expected = example.reference(*inputs).astype(np.float64)
+        member, grid = example.make(), example.grid(**run.shape)
+        given = {name for tile in member.in_specs for name in tile.symbolic_dims}
+        shape: dict[str, Any] = {name: run.shape[name] for name in member.shape_variables if name not in given}
+
+        def call(*arrays: Any, member: Kernel = member, grid: Any = grid, shape: dict[str, Any] = shape) -> Any:
+            return member(*arrays, grid=grid, **shape)
+
+        compiled = jax.jit(call)
+        for _ in range(3):
+            found = np.asarray(compiled(*map(jax.numpy.asarray, inputs))).astype(np.float64)
+            np.testing.assert_allclose(found, expected, run.rtol, run.atol, err_msg=f"{run.name} {run.shape}")
+    return f"{len({run.name for run in runs})} kernels, {len(runs)} runs"
+
+
+@check("a kernel between operations of XLA, 20 in a row, mapped, in a loop, and on its own outside of jax.jit", JAX)
+def jax_transformations(machine: Machine) -> str:
+    """Compare a kernel in JAX's transformations with additions."""
+    jax: Any = import_module("jax")
+    jnp = jax.numpy
+    add, x = vector_add.make(), jnp.arange(float(SIZE))
+
+    def chain(x: Any) -> Any:
+        for _ in range(20):
+            x = add(x * 0.5, x * 0.5)
+        return x
+
+    def loop(x: Any) -> Any:
+        def step(_: Any, value: Any) -> Any:
+            return add(value, x)
+
+        return jax.lax.fori_loop(0, 5, step, x)
+
+    compiled = jax.jit(chain)
+    for start in range(3):
+        np.testing.assert_array_equal(np.asarray(compiled(x + start)), np.asarray(x + start))
+    np.testing.assert_array_equal(np.asarray(jax.jit(loop)(x)), np.asarray(6 * x))
+    rows = jnp.arange(4.0 * SIZE).reshape(4, SIZE)
+    np.testing.assert_array_equal(np.asarray(jax.vmap(add, (0, None))(rows, x)), np.asarray(rows + x))
+    np.testing.assert_array_equal(np.asarray(add(x, x)), np.asarray(2 * x))
+    return "4 programs"
+
+
+@kernel(arch="sm_80", in_specs=[Tile(SIZE, f32)], out_specs=[Tile(SIZE, f32)], grid=(SIZE // 128,), block=(128, 1, 1))
+def accumulate(x: Any, y: Any) -> None:
+    """y += x"""
+    px, py = ptx.global_ptrs(x, y)
+    offset, a, b = reg.scalar(u64), reg.scalar(f32), reg.scalar(f32)
+    ptx.inst.mul.wide.u32(offset, ptx.special.tid.x() + ptx.special.ctaid.x() * 128, 4)
+    ptx.ld(f32, a, ptx.addr(px, offset))
+    ptx.ld(f32, b, ptx.addr(py, offset))
+    ptx.st(f32, ptx.addr(py, offset), a + b)
+
+
+@check("out= with an array that is donated, whose memory the result takes, and with one that is not", JAX)
+def jax_initial_values(machine: Machine) -> str:
+    """Compare results that start with given values."""
+    jax: Any = import_module("jax")
+    jnp = jax.numpy
+    x, kept, donated = jnp.arange(float(SIZE)), jnp.ones(SIZE), jnp.ones(SIZE)
+
+    def call(x: Any, y: Any) -> Any:
+        return accumulate(x, out=y)
+
+    np.testing.assert_array_equal(np.asarray(jax.jit(call)(x, kept)), np.asarray(x + 1))
+    np.testing.assert_array_equal(np.asarray(kept), 1)
+    address = donated.unsafe_buffer_pointer()
+    result = jax.jit(call, donate_argnums=1)(x, donated)
+    np.testing.assert_array_equal(np.asarray(result), np.asarray(x + 1))
+    if result.unsafe_buffer_pointer() != address:
+        raise AssertionError("the result is not in the memory of the donated array")
+    return "2 programs"
+
+
+@check("jax.shard_map over all devices, and an exported program", JAX)
+def jax_devices(machine: Machine) -> str:
+    """Compare a kernel on shards, and after a round trip through `jax.export`."""
+    jax: Any = import_module("jax")
+    export: Any = import_module("jax.export")
+    support: Any = import_module("pyptx.jax_support")
+    add, devices = vector_add.make(), jax.devices()
+    x = jax.numpy.arange(float(SIZE * len(devices)))
+    mesh, parts = jax.sharding.Mesh(devices, "i"), jax.sharding.PartitionSpec("i")
+    sharded = jax.jit(jax.shard_map(add, mesh=mesh, in_specs=(parts, parts), out_specs=parts))
+    np.testing.assert_array_equal(np.asarray(sharded(x, x)), np.asarray(2 * x))
+    allowed = export.DisabledSafetyCheck.custom_call(support.CUSTOM_CALL)
+    program = export.export(jax.jit(add), disabled_checks=[allowed])(x, x).serialize()
+    np.testing.assert_array_equal(np.asarray(export.deserialize(program).call(x, x)), np.asarray(2 * x))
+    return f"{len(devices)} devices"
+
+
+@check("the time of 100 kernels in a compiled function, per kernel: nothing is compared", JAX)
+def jax_host_time(machine: Machine) -> str:
+    """Measure what a kernel adds to a compiled function."""
+    jax: Any = import_module("jax")
+    add, x = vector_add.make(), jax.numpy.ones(SIZE)
+    seconds: list[float] = []
+    for count in (1, 101):
+
+        def chain(x: Any, count: int = count) -> Any:
+            for _ in range(count):
+                x = add(x, x)
+            return x
+
+        compiled = jax.jit(chain)
+        compiled(x).block_until_ready()
+        start = time.perf_counter()
+        for _ in range(5):
+            compiled(x).block_until_ready()
+        seconds.append((time.perf_counter() - start) / 5)
+    return f"{(seconds[1] - seconds[0]) * 1e4:.2f} µs per kernel"

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from pyptx import kernel, ptx
+from pyptx.runtime.modules import count_loaded
 from pyptx.types import f32
+from tests.runtime.conftest import Activate
 from tests.runtime.torch_kernels import (
     count_rows,
     double_in_place,
@@ -132,32 +134,32 @@ def test_calls_outside_of_a_compiler_use_no_operator() -> None:
 
 
 def test_a_size_that_changes_becomes_symbolic_and_is_no_condition() -> None:
-    def call(x: Any) -> Any:
+    def run(x: Any) -> Any:
         return shift(x, bias=1.0, count=x.shape[0])
 
-    function, graphs = compile_counting(call, dynamic=True)
+    function, graphs = compile_counting(run, dynamic=True)
     for rows in (4, 2, 7):
         x = torch.randn(rows, 32)
-        assert torch.equal(function(x), call(x))
+        assert torch.equal(function(x), run(x))
     assert len(graphs) == 1
 
 
 def test_a_kernel_that_reads_a_size_takes_each_size_of_one_graph() -> None:
-    def call(x: Any) -> Any:
+    def run(x: Any) -> Any:
         return shift(x, bias=1.0, count=40, cols_read=True)
 
-    function, graphs = compile_counting(call, dynamic=True)
+    function, graphs = compile_counting(run, dynamic=True)
     for rows, cols in ((4, 32), (2, 64), (3, 96)):
         x = torch.randn(rows, cols)
-        assert torch.equal(function(x), call(x))
+        assert torch.equal(function(x), run(x))
     assert len(graphs) == 1
 
 
 def test_a_size_as_template_parameter_compiles_for_each() -> None:
-    def call(x: Any) -> Any:
+    def run(x: Any) -> Any:
         return product(x[:32], x[:32], factor=x.shape[0])
 
-    function, graphs = compile_counting(call, dynamic=True)
+    function, graphs = compile_counting(run, dynamic=True)
     for size in (40, 50, 50):
         assert torch.equal(function(torch.ones(size)), torch.full((32,), float(size)))
     assert len(graphs) == 2
@@ -178,10 +180,10 @@ def apply(x: Any, y: Any, *, function: Any, dtype: Any = f32) -> None:
 
 
 def test_functions_and_types_are_template_parameters_as_well() -> None:
-    def call(x: Any, function: Any) -> Any:
+    def run(x: Any, function: Any) -> Any:
         return apply(x, function=function, dtype=f32)
 
-    compiled, graphs = compile_counting(call)
+    compiled, graphs = compile_counting(run)
     for function in (triple, halve, triple):
         assert torch.equal(compiled(X, function), function(X))
     assert len(graphs) == 2
@@ -190,18 +192,18 @@ def test_functions_and_types_are_template_parameters_as_well() -> None:
 def test_arrays_of_numpy_may_be_among_the_arguments() -> None:
     ones = X.numpy() * 0 + 1
 
-    def call(x: Any) -> Any:
+    def run(x: Any) -> Any:
         return product(x, ones)
 
-    assert torch.equal(compile_counting(call)[0](X), X)
+    assert torch.equal(compile_counting(run)[0](X), X)
 
 
 def test_a_grid_may_be_a_function() -> None:
-    def call(x: Any) -> Any:
+    def run(x: Any) -> Any:
         return shift(x, bias=0.0, count=32, grid=count_rows)
 
     x = torch.randn(3, 32)
-    assert torch.equal(compile_counting(call)[0](x), x)
+    assert torch.equal(compile_counting(run)[0](x), x)
 
 
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -214,15 +216,33 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "option": (lambda x: product(x, x, other=2), "kernel `product`: unknown: other"),
     "raw parameters": (lambda x: shift(x, args=[1.0]), r"expected 2 values in `args=` \(bias, count\), found 1"),
     "negative view": (lambda x: product(torch.complex(x, x).conj().imag, x), "found a negative view"),
+    "stream": (lambda x: product(x, x, stream=0), "`stream` is a stream of now"),
     "no tensor": (lambda x: scale_memory(args=[0, 0, 1.0]), "which has no tensor among its arguments"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
 def test_what_does_not_fit_is_an_error_of_the_compilation(case: tuple[Callable[[Any], Any], str]) -> None:
-    call, message = case
+    wrong, message = case
     with pytest.raises(RuntimeError, match=message):
-        torch.compile(call, fullgraph=True, backend="eager")(X)
+        torch.compile(wrong, fullgraph=True, backend="eager")(X)
+
+
+def test_a_compiled_call_launches_on_the_device_of_its_arrays(activate: Activate) -> None:
+    activate()
+    compiled = torch.compile(product, fullgraph=True, backend="aot_eager")
+    assert torch.equal(compiled(X, X), X * X)
+    assert count_loaded() == 1
+
+
+def test_a_compiled_function_may_get_kernels_as_arguments() -> None:
+    def apply_twice(multiply: Any, x: Any) -> Any:
+        return multiply(multiply(x, x), x)
+
+    function, graphs = compile_counting(apply_twice)
+    for argument in (product, product.for_arch("sm_80"), product.for_arch("sm_75"), product):
+        assert torch.equal(function(argument, X), X * X * X)
+    assert len(graphs) == 3
 
 
 def test_kernels_in_a_compiled_function_may_be_local() -> None:
@@ -231,10 +251,10 @@ def test_kernels_in_a_compiled_function_may_be_local() -> None:
         px, py, pz = ptx.global_ptrs(x, y, z)
         store(f32, pz, load(f32, px) + load(f32, py))
 
-    def call(x: Any) -> Any:
+    def run(x: Any) -> Any:
         return local_sum(x, x)
 
-    function, graphs = compile_counting(call)
+    function, graphs = compile_counting(run)
     assert torch.equal(function(X), 2 * X)
     assert list_operators(graphs[0])[0].startswith("pyptx.tests_runtime_test_torch_calls__test_kernels_in_a_compiled")
 
@@ -249,11 +269,11 @@ def test_mapped_calls_run_once_per_element_of_the_batch() -> None:
 
 
 def test_mapped_calls_write_no_given_tensors() -> None:
-    def call(row: Any) -> Any:
+    def run(row: Any) -> Any:
         return product(row, X, out=torch.zeros(32))
 
     with pytest.raises(RuntimeError, match="Batching rule not implemented"):
-        torch.vmap(call)(torch.ones(2, 32))
+        torch.vmap(run)(torch.ones(2, 32))
 
 
 def test_a_subclass_of_tensors_stays_one() -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from examples.parts.runs import RUNS
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.execution.tracking import POISON, Tracker
 from pyptx.sim.program.blocks import prepare
-from tests.examples.test_kernels import RUNS, simulate_run
+from tests.examples.test_kernels import simulate_run
 from tests.messages import raises
 from tests.sim.kernels import kernel
 from tests.sim.test_corpus import CASES

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from examples.parts.runs import DTYPES, HALF, Run, make_input
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.sim import hazards
 from pyptx.tensormap import tensor_map
-from tests.examples.test_kernels import DTYPES, HALF, Run, example, make_input
+from tests.examples.test_kernels import example
 from tests.sim.patterns.removals import Change, changes
 from tools import sim_corpus
 from tools.corpus import manifest

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from examples.parts.runs import RUNS, Run
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
@@ -19,7 +20,7 @@ from pyptx.sim.scheduling.orders import make_order
 from pyptx.sim.scheduling.turns import make_turns
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
 from tests.digests import assert_digest
-from tests.examples.test_kernels import RUNS, Run, simulate_run
+from tests.examples.test_kernels import simulate_run
 from tests.messages import raises
 from tests.sim.kernels import kernel
 from tests.sim.test_corpus import CASES

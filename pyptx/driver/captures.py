@@ -113,6 +113,12 @@ def _stop(driver: Driver, capture: Capture) -> None:
     capture.status = Status.NONE
 
 
+def drop(driver: Driver, device: int) -> None:
+    """End the captures on a device whose context ends."""
+    for capture in [capture for capture in driver.captures if capture.origin.device == device]:
+        _stop(driver, capture)
+
+
 def leave(driver: Driver, stream: Stream) -> None:
     """End the capture that began in a stream that is destroyed; others may go, but their work must have joined."""
     capture = stream.capture

@@ -72,6 +72,8 @@ class Heap:
         """How many allocations are mappings."""
         self._fresh: dict[int, Region] = {}
         """Device memory that is not known to have a value in every byte."""
+        self._fresh_starts: NDArray[np.int64] | None = None
+        """Its addresses in order, None if they have changed."""
         self.reuses = 0
         """How often freed memory was given back, whose addresses may belong to new allocations since."""
 
@@ -86,6 +88,7 @@ class Heap:
                 bisect_left(self.space.starts, allocation.address)
             ]
             region.fresh, region.initial = True, np.zeros(size, np.bool_)
+            self._fresh_starts = None
         return allocation
 
     def reserve(self, size: int) -> Bytes:
@@ -123,7 +126,8 @@ class Heap:
             raise DriverError(Code.ERROR_INVALID_VALUE)
         del self.allocations[address]
         self.mappings -= allocation.kind == "mapped"
-        self._fresh.pop(address, None)
+        if self._fresh.pop(address, None) is not None:
+            self._fresh_starts = None
         self.space.free(address)
         if allocation.kind in ("device", "managed"):
             self.used[allocation.device] -= allocation.size
@@ -143,9 +147,10 @@ class Heap:
 
     def add_values(self, writes: Iterable[Ranges]) -> None:
         """Record which bytes have been written."""
-        for address, region in list(self._fresh.items()):
-            assert region.initial is not None
-            for ranges in writes:
+        for ranges in writes:
+            for address in self._find_fresh(ranges):
+                region = self._fresh[address]
+                assert region.initial is not None
                 first = int(np.searchsorted(ranges.ends, address, "right"))
                 last = int(np.searchsorted(ranges.starts, address + region.size, "left"))
                 starts, ends = np.maximum(ranges.starts[first:last] - address, 0), ranges.ends[first:last] - address
@@ -153,6 +158,20 @@ class Heap:
                     region.initial[start:end] = True
                 if first < last and region.initial.all():
                     self._end_fresh(address)
+
+    def _find_fresh(self, ranges: Ranges) -> list[int]:
+        """Return the fresh memory that ranges may overlap, without looking at all of it."""
+        if not self._fresh or not len(ranges.starts):
+            return []
+        if self._fresh_starts is None:
+            self._fresh_starts = np.array(sorted(self._fresh), np.int64)
+        starts = self._fresh_starts
+        lows = np.maximum(np.searchsorted(starts, ranges.starts, "right") - 1, 0)
+        highs = np.searchsorted(starts, ranges.ends, "left")
+        marks = np.zeros(len(starts) + 1, np.int64)
+        np.add.at(marks, lows, 1)
+        np.add.at(marks, highs, -1)
+        return starts[marks.cumsum()[:-1] > 0].tolist()
 
     def forget_fresh(self) -> None:
         """Assume that all memory has a value, after work whose writes are not known."""
@@ -162,6 +181,7 @@ class Heap:
     def _end_fresh(self, address: int) -> None:
         region = self._fresh.pop(address, None)
         if region is not None:
+            self._fresh_starts = None
             region.fresh, region.initial = False, None
 
     def find(self, address: int) -> Allocation | None:

@@ -1,8 +1,12 @@
-"""Reading and writing the memory of this process at addresses that a program passed, and its C library's output."""
+"""Reading and writing the memory of this process at addresses that a program passed, and its C library's output.
+
+An address without memory is an error of the call, and not the end of the process.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import struct
 from typing import Any
 
@@ -12,47 +16,69 @@ from numpy.typing import NDArray
 from pyptx.driver.codes import Code, DriverError
 
 _POINTER = struct.Struct("<Q")
+_PAGE = mmap.PAGESIZE
+_LAST = (1 << 64) - 1
+_C: Any = ctypes.CDLL(None)
+_C.msync.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
+_MS_ASYNC = 1
+_MOST_VALUES = 1 << 20
 
 
 def read(address: int, size: int) -> bytes:
-    """Return bytes. DriverError for a null pointer, unless there is nothing to read."""
+    """Return bytes. DriverError for a null pointer, unless there is nothing to read, and where there is no memory."""
     if not size:
         return b""
-    _require(address)
-    return ctypes.string_at(address, size)
+    return view(address, size).tobytes()
 
 
-def _require(address: int) -> None:
+def require(address: int, size: int) -> None:
+    """Require memory at each of some addresses."""
     if not address:
         raise DriverError(Code.ERROR_INVALID_VALUE)
+    start = address & -_PAGE
+    # With this flag, the call only looks whether there is memory.
+    if address + size > _LAST or _C.msync(start, address + size - start, _MS_ASYNC):
+        raise DriverError(Code.ERROR_INVALID_VALUE, f"the program has no {size} bytes of memory at {address:#x}")
 
 
 def view(address: int, size: int) -> NDArray[np.uint8]:
     """Return bytes in place."""
-    _require(address)
+    require(address, size)
     buffer: Any = (ctypes.c_uint8 * size).from_address(address)
     return np.frombuffer(buffer, np.uint8)
 
 
 def read_text(address: int) -> str:
     """Return a string that ends with NUL."""
-    _require(address)
-    return ctypes.string_at(address).decode("utf-8", "replace")
+    parts = [b""]
+    while b"\0" not in parts[-1]:
+        parts.append(read(address, _PAGE - address % _PAGE))
+        address += len(parts[-1])
+    return b"".join(parts).partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def _require_few(count: int) -> None:
+    """Refuse a list of a length that no program means, before memory is needed for it."""
+    if count > _MOST_VALUES:
+        raise DriverError(Code.ERROR_INVALID_VALUE, f"a list of {count} values")
 
 
 def read_pointers(address: int, count: int) -> tuple[int, ...]:
     """Return addresses or sizes."""
+    _require_few(count)
     return struct.unpack(f"<{count}Q", read(address, 8 * count))
 
 
 def read_ints(address: int, count: int) -> tuple[int, ...]:
     """Return 32-bit integers."""
+    _require_few(count)
     return struct.unpack(f"<{count}i", read(address, 4 * count))
 
 
 def write(address: int, data: bytes) -> None:
     """Write bytes, unless the address is null: results that a program does not ask for."""
     if address:
+        require(address, len(data))
         ctypes.memmove(address, data, len(data))
 
 
@@ -74,5 +100,4 @@ def write_text(address: int, text: str, size: int) -> None:
 
 def flush_output() -> None:
     """Write what C code printed, which comes before what a kernel prints."""
-    library = ctypes.CDLL(None)
-    library.fflush(ctypes.c_void_p.in_dll(library, "stdout"))
+    _C.fflush(ctypes.c_void_p.in_dll(_C, "stdout"))

@@ -147,6 +147,8 @@ class Copy(Operation):
         slice_size = pitch * (side.rows or self.height)
         if pitch < self.width or slice_size < pitch * self.height:
             raise DriverError(Code.ERROR_INVALID_VALUE)
+        # One row or slice may have any pitch.
+        pitch, slice_size = pitch if self.height > 1 else self.width, slice_size if self.depth > 1 else self.width
         size = (self.depth - 1) * slice_size + (self.height - 1) * pitch + self.width
         view = view_memory(driver, side.address, size, is_device=side.memory == DEVICE_MEMORY)
         shape = self.depth, self.height, self.width
@@ -175,8 +177,9 @@ class Fill(Operation):
             raise DriverError(Code.ERROR_INVALID_VALUE)
         if not row or not self.height:
             return UNTOUCHED
-        view = view_memory(driver, self.address, (self.height - 1) * self.pitch + row, is_device=True)
-        rows = np.lib.stride_tricks.as_strided(view, (self.height, row), (self.pitch, 1))
+        pitch = self.pitch if self.height > 1 else row
+        view = view_memory(driver, self.address, (self.height - 1) * pitch + row, is_device=True)
+        rows = np.lib.stride_tricks.as_strided(view, (self.height, row), (pitch, 1))
         data = self.value.to_bytes(4, "little")[: self.element]
         np.copyto(rows, np.tile(np.frombuffer(data, np.uint8), self.width))
         return AccessedMemory(writes=_list_rows(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyptx.diagnostics import escape_unprintable
-from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.compiled import Cache
 from pyptx.driver.devices import DEVICES, Device, list_attributes
@@ -68,12 +68,15 @@ class Handles:
 
     def __init__(self) -> None:
         self._objects: dict[int, Any] = {}
+        self._kinds: dict[type[Any], dict[int, Any]] = {}
+        """The objects again by their kind."""
         self._numbers = count(_FIRST_HANDLE, _HANDLE_STEP)
 
     def add(self, make: Callable[[int], T]) -> T:
         """Create an object with a new handle."""
         handle = next(self._numbers)
         value = self._objects[handle] = make(handle)
+        self._kinds.setdefault(type(value), {})[handle] = value
         return value
 
     def __len__(self) -> int:
@@ -89,16 +92,18 @@ class Handles:
     def remove(self, handle: int, kind: type[T]) -> T:
         """Forget an object and return it."""
         value = self.get(handle, kind)
-        del self._objects[handle]
+        del self._objects[handle], self._kinds[type(value)][handle]
         return value
 
     def discard(self, value: object) -> None:
         """Forget an object that has no handle of its own."""
-        self._objects = {handle: item for handle, item in self._objects.items() if item is not value}
+        kind = type(value)
+        for handle in [handle for handle, item in self._kinds[kind].items() if item is value]:
+            self.remove(handle, kind)
 
     def list(self, kind: type[T]) -> list[T]:
-        """Return all objects of a kind."""
-        return [value for value in self._objects.values() if isinstance(value, kind)]
+        """Return all objects of a kind, without looking at others."""
+        return list(self._kinds.get(kind, {}).values())
 
 
 class Driver:
@@ -145,7 +150,7 @@ class Driver:
     def answer(self, number: int, arguments: int | None, thread_number: int, result: int) -> None:
         """Answer a call of the library: the number of an entry, the address of its arguments, the calling thread, and
         the address of the result, which says that the call failed until this function has ended."""
-        host_memory.write_int(result, self._call(number, arguments or 0, thread_number))
+        ctypes.c_int.from_address(result).value = self._call(number, arguments or 0, thread_number)
 
     def _call(self, number: int, arguments: int, thread_number: int) -> int:
         """Call the function that answers an entry, and return its code."""
@@ -153,7 +158,7 @@ class Driver:
         if not self.is_initialized and not entry.is_early:
             return Code.ERROR_NOT_INITIALIZED
         try:
-            values = entry.arguments.unpack(host_memory.read(arguments, entry.arguments.size))
+            values = entry.arguments.unpack(ctypes.string_at(arguments, entry.arguments.size))
             if any(kind == "result" and not value for kind, value in zip(entry.kinds, values, strict=True)):
                 return Code.ERROR_INVALID_VALUE
             with self.lock:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.codes import Code
-from tests.driver.conftest import Run
+from tests.driver.conftest import PROGRAMS, Run
 
 PROGRAM = """\
 import ctypes
@@ -17,15 +19,8 @@ for name, entry in ENTRIES.items():
         start()
         print(name, try_call(name, *[VALUES[kind] for kind in entry.kinds]), flush=True)
 """
-READ_ANYTHING = (
-    "cuPointerGetAttributes",
-    "cuMemcpy",
-    "cuMemcpyAsync",
-    "cuLaunchHostFunc",
-    "cuLaunchHostFunc_v2",
-    "cuStreamAddCallback",
-)
-"""Functions that read or call what a number names, as they do on a GPU."""
+CALL_ANYTHING = ("cuLaunchHostFunc", "cuLaunchHostFunc_v2", "cuStreamAddCallback")
+"""Functions that call what a number names, as they do on a GPU."""
 
 
 def call_all(run_program: Run, values: str, skipped: tuple[str, ...] = ()) -> dict[str, Code]:
@@ -57,7 +52,17 @@ def test_null_results_and_handles_are_refused(run_program: Run) -> None:
 
 def test_numbers_that_name_nothing_are_refused(run_program: Run) -> None:
     values = "{'result': place, 'pointer': place, 'size': 1 << 62, 'int': -1, 'uint': 7, 'ushort': 7, 'byte': 7}"
-    codes = call_all(run_program, values, READ_ANYTHING)
+    codes = call_all(run_program, values, CALL_ANYTHING)
     assert [name for name, code in codes.items() if code is Code.ERROR_UNKNOWN] == []
     handles = {name for name, code in codes.items() if code is Code.ERROR_INVALID_HANDLE}
     assert {"cuStreamSynchronize", "cuEventRecord", "cuLaunchKernel", "cuModuleUnload", "cuFuncGetAttribute"} <= handles
+
+
+def test_mostly_wrong_arguments_end_in_codes(run_program: Run, seed: int) -> None:
+    """`python -m tools.audit_arguments` makes many more calls."""
+    process = run_program([sys.executable, str(PROGRAMS / "wrong_arguments.py"), str(seed), "6"])
+    assert process.returncode == 0, process.stderr[-2000:]
+    assert "Traceback" not in process.stderr
+    codes = {name: set(map(int, words)) for name, *words in map(str.split, process.stdout.splitlines())}
+    assert set(codes) == set(ENTRIES)
+    assert [name for name, found in codes.items() if Code.ERROR_UNKNOWN in found] == []

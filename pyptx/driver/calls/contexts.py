@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from pyptx.driver.captures import drop as drop_captures
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.conflicts import report_leaks
 from pyptx.driver.host_memory import write_int, write_pointer
@@ -51,6 +52,7 @@ def _reset(driver: Driver, context: Context) -> None:
     context.objects.clear()
     others = [other for other in driver.handles.list(Context) if other is not context and not other.is_destroyed]
     if not any(other.device == context.device and (other.references or not other.is_primary) for other in others):
+        drop_captures(driver, context.device)
         report_leaks(driver, context.device)
         for address, allocation in list(driver.heap.allocations.items()):
             if allocation.device == context.device and allocation.kind not in ("mapped", "bound"):

@@ -94,6 +94,8 @@ def count_resident(driver: Driver, device: int, kernel: Kernel, threads: int, dy
     """Return how many CTAs of a kernel fit on an SM, by threads and shared memory. Registers are the compiler's, which
     the simulation does not run."""
     limits = sm_limits(driver.devices[device].target)
+    if threads <= 0:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
     if threads > limits.threads_per_cta:
         return 0
     rounded = -(-threads // WARP_SIZE) * WARP_SIZE
@@ -105,8 +107,6 @@ def count_resident(driver: Driver, device: int, kernel: Kernel, threads: int, dy
 @entry("cuOccupancyMaxActiveBlocksPerMultiprocessor", "result pointer int size")
 def get_resident(driver: Driver, thread: Thread, result: int, handle: int, threads: int, dynamic: int) -> None:
     device = driver.get_context(thread).device
-    if threads <= 0:
-        raise DriverError(Code.ERROR_INVALID_VALUE)
     write_int(result, count_resident(driver, device, driver.handles.get(handle, Kernel), threads, dynamic))
 
 

@@ -20,7 +20,7 @@ from pyptx.driver.graphs import (
     draw,
     own,
 )
-from pyptx.driver.host_memory import read, read_pointers, read_text, write, write_int, write_pointer
+from pyptx.driver.host_memory import read, read_pointers, read_text, require, write, write_int, write_pointer
 from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
 from pyptx.driver.streams import find_stream, submit, submit_graph
@@ -72,6 +72,9 @@ def _write_list(count: int, *columns: tuple[int, Iterable[bytes]]) -> None:
     if any(address for address, _ in columns):
         (room,) = read_pointers(count, 1)
         for (address, _), values in zip(columns, lists, strict=True):
+            if not address:
+                continue
+            require(address, 8 * room)
             write(address, b"".join(values[:room]) + bytes(8 * max(0, room - total)))
         total = min(total, room)
     write_pointer(count, total)

@@ -5,6 +5,7 @@ Knows no kernel: what the driver refuses is a `CallError`, which whoever knows t
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Generator
@@ -71,6 +72,19 @@ def call(name: str, *arguments: Any) -> Any:
     if code:
         raise _describe(api, name, code)
     return results[0] if len(results) == 1 else tuple(results) or None
+
+
+def find_library() -> Any:
+    """Return the driver's library for calls with `ctypes`."""
+    load_api()
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def check(name: str, code: int) -> None:
+    """Raise CallError if a call of the library failed."""
+    if code:
+        api = load_api()
+        raise _describe(api, name, api.CUresult(code))
 
 
 def _describe(api: Any, function: str, code: Any) -> CallError:

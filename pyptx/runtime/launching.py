@@ -32,9 +32,9 @@ def launch(
     """Submit a launch to a stream, given by its handle, of a device. `arrays` are the addresses of the tensors by name;
     the memory must live until the launch has ended. A `cooperative` launch runs all CTAs at the same time; a
     `programmatic` one may overlap with the preceding one of its stream."""
-    data = encode_plan(plan, arrays)
     with explained(plan), in_context(device) as context:
         check_limits(plan, device)
+        data = encode_plan(plan, arrays)
         loaded = find_loaded(plan, context, device)
         _note_capture(loaded, stream)
         config = _configure(plan, stream, cooperative, programmatic)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from pyptx.driver import AFTER_RESTART
 from pyptx.runtime.arrays import DeviceView
+from pyptx.runtime.bindings import check, find_library
 from pyptx.runtime.planning import MAP_SUFFIX, Plan
 from pyptx.sim.launch.arguments import Buffers, encode_parameters
 from pyptx.sim.state.address_space import AddressSpace
 from pyptx.specs import Tile
-from pyptx.tensormap import TensorMap, tensor_map
+from pyptx.tensormap import SIZE, tensor_map
 
-_MOST_MAPS = 4096
+_MOST_MAPS, _MAP_ALIGNMENT = 4096, 64
 
 
 def encode_plan(plan: Plan, addresses: Mapping[str, int]) -> bytes:
@@ -36,6 +39,20 @@ def encode_plan(plan: Plan, addresses: Mapping[str, int]) -> bytes:
 
 
 @lru_cache(_MOST_MAPS)
-def find_map(tile: Tile, dims: tuple[tuple[str, int], ...], address: int) -> TensorMap:
-    """Return the tensor map of a tensor at an address."""
-    return tensor_map(tile, dict(dims), address)
+def find_map(tile: Tile, dims: tuple[tuple[str, int], ...], address: int) -> bytes:
+    """Return the tensor map of a tensor at an address, as the driver encodes it: only the driver knows all bits."""
+    tensor = tensor_map(tile, dict(dims), address)
+    # The package cuda-bindings does not align the result as the driver demands.
+    memory = ctypes.create_string_buffer(2 * SIZE)
+    result = -(-ctypes.addressof(memory) // _MAP_ALIGNMENT) * _MAP_ALIGNMENT
+    longs, ints = (ctypes.c_uint64 * tensor.rank), (ctypes.c_uint32 * tensor.rank)
+    code = find_library().cuTensorMapEncodeTiled(
+        ctypes.c_void_p(result), tensor.dtype.driver_value, tensor.rank, ctypes.c_void_p(address),
+        longs(*tensor.dims), longs(*tensor.strides), ints(*tensor.box), ints(*tensor.element_strides),
+        int(tensor.interleave), tensor.swizzle.driver_value, int(tensor.l2_promotion), int(tensor.fill),
+    )  # fmt: skip
+    check("cuTensorMapEncodeTiled", code)
+    return ctypes.string_at(result, SIZE)
+
+
+AFTER_RESTART.append(find_map.cache_clear)

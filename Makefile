@@ -52,8 +52,8 @@ fmt: $(VENV)/.test  ## format the code and regenerate the generated files
 clean:  ## remove .venv and everything generated that git ignores
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-# One stamp per set of extras: a second run installs nothing until pyproject.toml changes.
-$(VENV)/.tools $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
+# One stamp per set of extras: a second run installs nothing until one of these files changes.
+$(VENV)/.tools $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: pyproject.toml setup.py pyptx/runtime/csrc/launch.c | $(VENV)/bin/python
 	$(PIP) install --quiet --editable '.[$*]'
 	@test '$*' != test || $(BIN)/python -m tools.browser >/dev/null
 	@touch $@

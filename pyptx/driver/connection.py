@@ -77,6 +77,11 @@ def activate(device: str, **options: Any) -> None:  # noqa: ANN401
     _answer_with(driver, str(find_library()))
 
 
+def list_guards() -> tuple[tuple[object, object, object], ...]:
+    """Return a dictionary, a key and the value that it has while the driver is active."""
+    return ((vars(_ACTIVE), "_flag", True),) if _ACTIVE.is_set() else ()
+
+
 def deactivate() -> None:
     """Undo `activate`, except that the library stays loaded."""
     _ACTIVE.clear()

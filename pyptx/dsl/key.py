@@ -82,7 +82,7 @@ def _fingerprint_array(value: Any) -> object:
 
 
 def _iterate_captures(function: object, visits: set[int]) -> Iterator[object]:
-    plain = _unwrap(function)
+    plain = unwrap(function)
     if plain is None or id(plain) in visits:
         return
     visits.add(id(plain))
@@ -124,38 +124,38 @@ def _iterate_attributes(code: CodeType, owner: object, visits: set[int]) -> Iter
 def _iterate_namespaces(owner: object) -> Iterator[Mapping[str, Any]]:
     """Yield the namespaces that hold an owner's attributes, if they are the user's."""
     if isinstance(owner, ModuleType):
-        if not _is_foreign(owner.__name__):
+        if not is_foreign(owner.__name__):
             yield vars(owner)
         return
     kind: type = owner if isinstance(owner, type) else type(owner)
-    if _is_foreign(kind.__module__):
+    if is_foreign(kind.__module__):
         return
     if kind is not owner and hasattr(owner, "__dict__"):
         yield vars(owner)
     for base in kind.__mro__:
-        if not _is_foreign(base.__module__):
+        if not is_foreign(base.__module__):
             yield vars(base)
 
 
 def _iterate_value(value: object, visits: set[int]) -> Iterator[object]:
-    if _unwrap(value) is None:
+    if unwrap(value) is None:
         yield fingerprint(value)
     elif isinstance(value, MethodType):
         yield Same(value.__self__)
     yield from _iterate_captures(value, visits)
 
 
-def _unwrap(value: object) -> FunctionType | None:
+def unwrap(value: object) -> FunctionType | None:
     """Return the user's own function behind decorators, or None."""
     while isinstance(value, MethodType):
         value = value.__func__
     if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(PACKAGE):
-        return None if _is_foreign(value.__module__ or "") else value
+        return None if is_foreign(value.__module__ or "") else value
     inner: object = getattr(value, "__dict__", {}).get("__wrapped__")
-    return None if inner is None else _unwrap(inner)
+    return None if inner is None else unwrap(inner)
 
 
-def _is_foreign(module: str) -> bool:
+def is_foreign(module: str) -> bool:
     """Tell whether a module belongs to Python or to this package."""
     root = module.partition(".")[0]
     return (root in sys.stdlib_module_names and root != "__main__") or root == "pyptx"

@@ -19,8 +19,8 @@ from pyptx.runtime.rules import DRIVER
 
 _PACKAGES = "pip install 'cuda-bindings>=13'"
 _LOCK = threading.Lock()
-_state: dict[str, Any] = {}
-"""The loaded API, and the process that loaded it."""
+_state: dict[str, Any] = {"number": 0}
+"""The loaded API, the process that loaded it, and the number of the driver."""
 _CONTEXTS: dict[int, int] = {}
 """The primary contexts that this process has retained, by device."""
 
@@ -141,6 +141,14 @@ def forget() -> None:
 def number_driver() -> int:
     """Return the number of the driver of this process, which grows when another replaces it."""
     return _state.get("number", 0)
+
+
+def list_guards() -> list[tuple[object, object, object]]:
+    """Return what must stay the same for handles of the driver to be valid (`pyptx.dsl.guards`)."""
+    return [(_state, "number", _state["number"])]
+
+
+os.register_at_fork(after_in_child=lambda: _state.update(number=-1))
 
 
 AFTER_RESTART.append(forget)

@@ -101,7 +101,7 @@ def _keep(views: Sequence[DeviceView], stream: int, *, is_current: bool) -> None
     owners = [view.owner for view in views if view.exports_dlpack]
     owners += [tensor for tensor in tensors if tensor.device.type == "cpu"]
     if owners and not streams.is_capturing(stream):
-        _keep_until_done(owners, stream)
+        keep_until_done(owners, stream)
     on_device = [tensor for tensor in tensors if tensor.device.type == "cuda"]
     if on_device and not is_current:
         torch: Any = sys.modules["torch"]
@@ -110,18 +110,18 @@ def _keep(views: Sequence[DeviceView], stream: int, *, is_current: bool) -> None
             tensor.record_stream(external)
 
 
-def _keep_until_done(owners: list[Any], stream: int) -> None:
+def keep_until_done(owners: list[Any], stream: int) -> None:
+    """Keep objects until the work that a stream has so far has ended."""
+    with _LOCK:
+        pending, _PENDING[:] = [*_PENDING], []
+    for item in pending:
+        if _is_done(item[0]):
+            call("cuEventDestroy", item[0])
+        else:
+            _PENDING.append(item)
     event = call("cuEventCreate", load_api().CUevent_flags.CU_EVENT_DISABLE_TIMING)
     call("cuEventRecord", event, stream)
-    with _LOCK:
-        _PENDING.append((event, owners))
-        pending = _PENDING[:]
-    done = [item for item in pending if _is_done(item[0])]
-    with _LOCK:
-        for item in done:
-            if item in _PENDING:
-                _PENDING.remove(item)
-                call("cuEventDestroy", item[0])
+    _PENDING.append((event, owners))
 
 
 def _is_done(event: Any) -> bool:

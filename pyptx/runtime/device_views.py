@@ -96,6 +96,12 @@ def register(tensor: Any) -> None:
             register_storage(driver, storage)
 
 
+def list_guards() -> tuple[tuple[object, object, object], ...]:
+    """Return what must stay the same for CPU tensors to count as a device's (`pyptx.dsl.guards`)."""
+    connection = sys.modules.get("pyptx.driver.connection")
+    return () if connection is None else connection.list_guards()
+
+
 def is_torch_simulated(view: DeviceView) -> bool:
     """Return whether a view is of a CPU tensor."""
     torch: Any = sys.modules.get("torch")

@@ -134,8 +134,7 @@ def make_capsule(
     array = (ctypes.c_int64 * (2 * len(shape)))(*shape, *_compute_strides(shape))
     tensor = managed.tensor
     tensor.data, (tensor.device_type, tensor.device), tensor.ndim = address or None, device, len(shape)
-    tensor.code = _CODES[dtype.name if dtype.name in _CODES else dtype.kind]
-    tensor.bits, tensor.lanes = _count_bits(dtype), 1
+    tensor.code, tensor.bits, tensor.lanes = describe_dtype(dtype)
     tensor.shape = ctypes.cast(array, ctypes.POINTER(ctypes.c_int64))
     tensor.strides = ctypes.cast(ctypes.byref(array, 8 * len(shape)), ctypes.POINTER(ctypes.c_int64))
     managed.deleter = _FORGET
@@ -144,6 +143,11 @@ def make_capsule(
     start = ctypes.addressof(managed)
     _EXPORTS[start] = _Export(owner, managed, array)
     return _API.PyCapsule_New(start, b"dltensor_versioned" if versioned else b"dltensor", _DESTROY)
+
+
+def describe_dtype(dtype: np.dtype[Any]) -> tuple[int, int, int]:
+    """Return the code, bits and lanes of a dtype."""
+    return _CODES[dtype.name if dtype.name in _CODES else dtype.kind], _count_bits(dtype), 1
 
 
 def _count_bits(dtype: np.dtype[Any]) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Mapping
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 from pyptx.diagnostics import PtxError
 from pyptx.driver import AFTER_RESTART
 from pyptx.dsl.origin import find_definition
-from pyptx.runtime.bindings import call, in_context, load_api
-from pyptx.runtime.failures import explained, write_extents
+from pyptx.runtime import extension
+from pyptx.runtime.bindings import CallError, call, check, in_context, load_api
+from pyptx.runtime.failures import explained, make_error, write_extents
 from pyptx.runtime.modules import Loaded, find_loaded
 from pyptx.runtime.parameters import encode_plan
 from pyptx.runtime.planning import Plan
@@ -37,12 +39,72 @@ def launch(
         data = encode_plan(plan, arrays)
         loaded = find_loaded(plan, context, device)
         _note_capture(loaded, stream)
-        config = _configure(plan, stream, cooperative, programmatic)
-        buffer = ctypes.create_string_buffer(data, len(data))
-        layout, _ = lay_out(plan.find_entry().params)
-        start = ctypes.addressof(buffer)
-        pointers = (ctypes.c_void_p * len(layout))(*(start + offset for _, offset, _ in layout))
-        call("cuLaunchKernelEx", config, loaded.function, ctypes.addressof(pointers) if layout else 0, 0)
+        attributes = list_attributes(plan, cooperative=cooperative, programmatic=programmatic)
+        _submit(plan, loaded, context, data, stream, attributes)
+
+
+def list_attributes(plan: Plan, *, cooperative: bool, programmatic: bool) -> list[tuple[int, bytes]]:
+    """Return the attributes of a launch, each its number and the bytes of its value."""
+    names = load_api().CUlaunchAttributeID
+    attributes: list[tuple[int, bytes]] = []
+    if plan.definition.cluster != (1, 1, 1):
+        extents = struct.pack("<3I", *plan.definition.cluster)
+        attributes.append((int(names.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION), extents))
+    if cooperative:
+        attributes.append((int(names.CU_LAUNCH_ATTRIBUTE_COOPERATIVE), _TRUE))
+    if programmatic:
+        attributes.append((int(names.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION), _TRUE))
+    return attributes
+
+
+_TRUE = struct.pack("<I", 1)
+
+
+def _submit(
+    plan: Plan, loaded: Loaded, context: int, data: bytes, stream: int, attributes: list[tuple[int, bytes]]
+) -> None:
+    module = extension.load()
+    if module is not None and is_small(plan, data):
+        make_launcher(module, plan, loaded, context, data, attributes, [], 0, None)(stream=stream)
+        return
+    buffer = ctypes.create_string_buffer(data, len(data))
+    start, offsets = ctypes.addressof(buffer), list_offsets(plan)
+    pointers = (ctypes.c_void_p * len(offsets))(*(start + offset for offset in offsets))
+    config = _configure(plan, stream, attributes)
+    call("cuLaunchKernelEx", config, loaded.function, ctypes.addressof(pointers) if offsets else 0, 0)
+
+
+def is_small(plan: Plan, data: bytes) -> bool:
+    """Return whether the extension can hold the parameters."""
+    return len(data) <= _MOST_BYTES and len(plan.find_entry().params) <= _MOST_PARAMETERS
+
+
+_MOST_BYTES, _MOST_PARAMETERS = 4096, 64
+
+
+def list_offsets(plan: Plan) -> list[int]:
+    """Return where the parameters start."""
+    return [offset for _, offset, _ in lay_out(plan.find_entry().params)[0]]
+
+
+def make_launcher(
+    module: Any, plan: Plan, loaded: Loaded, context: int, data: bytes, attributes: list[tuple[int, bytes]],
+    slots: list[tuple[str, int, int, int]], values: int, encode: Callable[[int, int], bytes] | None,
+) -> Any:  # fmt: skip
+    """Return a launcher of the extension; the `slots` of its parameters come from the values of a call."""
+
+    def fail(code: int) -> NoReturn:
+        try:
+            check("cuLaunchKernelEx", code)
+        except CallError as why:
+            raise make_error(plan, why) from None
+        raise AssertionError
+
+    grid = (*plan.grid, 1, 1)[:3]
+    return module.Launcher(
+        loaded.function, context, grid, plan.definition.block, plan.kernel_trace.dynamic_shared, attributes, data,
+        list_offsets(plan), slots, values, encode, fail,
+    )  # fmt: skip
 
 
 def check_limits(plan: Plan, device: int) -> None:
@@ -87,30 +149,19 @@ def _note_capture(loaded: Loaded, stream: int) -> None:
     loaded.is_captured = loaded.is_captured or is_capturing(stream)
 
 
-def _configure(plan: Plan, stream: int, cooperative: bool, programmatic: bool) -> Any:
+def _configure(plan: Plan, stream: int, attributes: list[tuple[int, bytes]]) -> Any:
     api = load_api()
     config: Any = api.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = (*plan.grid, 1, 1)[:3]
     config.blockDimX, config.blockDimY, config.blockDimZ = plan.definition.block
     config.sharedMemBytes = plan.kernel_trace.dynamic_shared
     config.hStream = stream
-    attributes: list[Any] = []
-    names = api.CUlaunchAttributeID
-    if plan.definition.cluster != (1, 1, 1):
-        dims = _add_attribute(attributes, names.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim
-        dims.x, dims.y, dims.z = plan.definition.cluster
-    if cooperative:
-        _add_attribute(attributes, names.CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1
-    if programmatic:
-        value = _add_attribute(attributes, names.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-        value.programmaticStreamSerializationAllowed = 1
-    config.attrs, config.numAttrs = attributes, len(attributes)
+    config.attrs, config.numAttrs = [_make_attribute(api, *item) for item in attributes], len(attributes)
     return config
 
 
-def _add_attribute(attributes: list[Any], name: Any) -> Any:
-    """Add an attribute of the launch, and return its value."""
-    attribute: Any = load_api().CUlaunchAttribute()
-    attribute.id = name
-    attributes.append(attribute)
-    return attribute.value
+def _make_attribute(api: Any, name: int, value: bytes) -> Any:
+    attribute: Any = api.CUlaunchAttribute()
+    attribute.id = api.CUlaunchAttributeID(name)
+    attribute.value.pad = value.ljust(64, b"\0")
+    return attribute

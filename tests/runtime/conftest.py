@@ -8,8 +8,21 @@ from typing import Any
 import pytest
 
 import pyptx.driver
+from pyptx.runtime import extension
 
 Activate = Callable[..., None]
+
+
+@pytest.fixture(params=["extension", "python"] if extension.load() else ["python"])
+def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a test with the C extension, if it is built, and without."""
+    name: str = request.param
+    if name == "python":
+        monkeypatch.setattr(extension, "load", find_none)
+    return name
+
+
+def find_none() -> None: ...
 
 
 @pytest.fixture

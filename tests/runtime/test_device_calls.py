@@ -19,6 +19,8 @@ from tests.runtime.device_memory import DeviceMemory
 from tests.runtime.foreign_arrays import Exporter, Interface
 from tests.runtime.test_calls import A, B, add_scaled, reverse_and_count, scale_in_place, tensor_copy
 
+pytestmark = pytest.mark.usefixtures("implementation")
+
 torch: Any = import_module("torch")
 SUM = A + np.float32(2) * B
 

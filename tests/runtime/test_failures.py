@@ -23,6 +23,8 @@ from tests.runtime.device_memory import DeviceMemory
 from tests.runtime.test_calls import A, B, add_scaled
 from tests.runtime.test_launching import plan_call
 
+pytestmark = pytest.mark.usefixtures("implementation")
+
 
 @kernel(in_specs=[Tile("n", s32)], grid=(1,), block=(32, 1, 1), raw_params=[("u32", "index")])
 def store_at(x: Any) -> None:
@@ -89,6 +91,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         bindings.load_api()
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_forked_process_is_refused(device: DeviceMemory) -> None:
     a = device.copy(A)
     reading, writing = os.pipe()

@@ -24,6 +24,8 @@ from tests.runtime.conftest import Activate
 from tests.runtime.device_memory import DeviceMemory
 from tests.runtime.test_calls import A, B, add_scaled, tensor_copy
 
+pytestmark = pytest.mark.usefixtures("implementation")
+
 
 def plan_call(k: Kernel, *shapes: tuple[int, ...], grid: Any = None, **keywords: Any) -> Plan:
     """Return the plan of a call with inputs of these shapes."""

@@ -19,6 +19,8 @@ from tests.runtime.device_memory import DeviceMemory
 from tests.runtime.foreign_arrays import Exporter, Interface
 from tests.runtime.test_calls import A, B, add_scaled
 
+pytestmark = pytest.mark.usefixtures("implementation")
+
 torch: Any = import_module("torch")
 SUM = A + np.float32(2) * B
 Wrap = Callable[[Any], Any]
@@ -108,7 +110,7 @@ MUTANTS: dict[str, tuple[Any, str, Any, Callable[[Wrap], None], set[str]]] = {
     "wait before the record": (streams, "_wait", wait_for_nothing, call_in_streams, {"PTX1302", "PTX1303"}),
     "wrong stream": (device_calls, "_choose_stream", choose_first, call_in_streams, {"PTX1301", "PTX1302"}),
     "free in a wrong stream": (device_array, "_free", free_at_once, call_in_streams, {"PTX1301", "PTX1302"}),
-    "early free of a tensor": (device_calls, "_keep_until_done", do_nothing, call_on_tensors, {"PTX1110"}),
+    "early free of a tensor": (device_calls, "keep_until_done", do_nothing, call_on_tensors, {"PTX1110"}),
 }
 
 

@@ -1,0 +1,68 @@
+/* A CUDA driver that does nothing: every function succeeds, and objects are counted while they exist. It measures what a
+ * launch costs the host, apart from the driver. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, SUCCESS = 0 };
+
+long stub_launches, stub_modules, stub_events, stub_allocations;
+
+static int do_nothing(void) { return SUCCESS; }
+static int write_handle(void **result) { *result = (void *)(uintptr_t)0x1000; return SUCCESS; }
+static int write_zero(int *result) { *result = 0; return SUCCESS; }
+static int write_one(int *result) { *result = 1; return SUCCESS; }
+static int write_version(int *result) { *result = 13000; return SUCCESS; }
+
+static int get_attribute(int *result, int attribute) {
+    *result = attribute == CAPABILITY_MAJOR ? 9 : attribute == CAPABILITY_MINOR ? 0 : 1 << 30;
+    return SUCCESS;
+}
+
+static int is_capturing(void *stream, int *status) { (void)stream; *status = 0; return SUCCESS; }
+static int load(void **module) { __atomic_add_fetch(&stub_modules, 1, __ATOMIC_RELAXED); return write_handle(module); }
+static int unload(void) { __atomic_sub_fetch(&stub_modules, 1, __ATOMIC_RELAXED); return SUCCESS; }
+static int create_event(void **event) { __atomic_add_fetch(&stub_events, 1, __ATOMIC_RELAXED); return write_handle(event); }
+static int destroy_event(void) { __atomic_sub_fetch(&stub_events, 1, __ATOMIC_RELAXED); return SUCCESS; }
+static int launch(void) { __atomic_add_fetch(&stub_launches, 1, __ATOMIC_RELAXED); return SUCCESS; }
+
+static int allocate(void **result, size_t size) {
+    __atomic_add_fetch(&stub_allocations, 1, __ATOMIC_RELAXED);
+    *result = aligned_alloc(256, (size + 255) / 256 * 256);
+    return *result ? SUCCESS : 2;
+}
+
+static int release(void *address) {
+    __atomic_sub_fetch(&stub_allocations, 1, __ATOMIC_RELAXED);
+    free(address);
+    return SUCCESS;
+}
+
+static const struct { const char *name; void *function; } functions[] = {
+    {"cuCtxGetCurrent", write_handle}, {"cuDevicePrimaryCtxRetain", write_handle}, {"cuCtxGetDevice", write_zero},
+    {"cuDeviceGet", write_zero}, {"cuDeviceGetCount", write_one}, {"cuDriverGetVersion", write_version},
+    {"cuDeviceGetAttribute", get_attribute}, {"cuStreamIsCapturing", is_capturing}, {"cuModuleLoadDataEx", load},
+    {"cuModuleUnload", unload}, {"cuModuleGetFunction", write_handle}, {"cuEventCreate", create_event},
+    {"cuEventDestroy", destroy_event}, {"cuMemAllocAsync", allocate}, {"cuMemFreeAsync", release},
+    {"cuLaunchKernelEx", launch}, {"cuLaunchKernel", launch}, {"cuLibraryLoadData", write_handle},
+    {"cuLibraryGetKernel", write_handle}, {"cuStreamGetCtx", write_handle}, {"cuStreamCreateWithPriority", write_handle},
+};
+
+int cuGetProcAddress_v2(const char *name, void **result, int version, uint64_t flags, int *status) {
+    (void)version;
+    (void)flags;
+    *result = do_nothing;
+    for (size_t at = 0; at < sizeof functions / sizeof *functions; at++)
+        if (!strcmp(functions[at].name, name))
+            *result = functions[at].function;
+    if (!strcmp(name, "cuGetProcAddress"))
+        *result = cuGetProcAddress_v2;
+    if (status)
+        *status = 0;
+    return SUCCESS;
+}
+
+int cuCtxGetCurrent(void **result) { return write_handle(result); }
+int cuStreamIsCapturing(void *stream, int *status) { return is_capturing(stream, status); }
+int cuLaunchKernelEx(void) { return launch(); }
+int cuTensorMapEncodeTiled(void *result) { memset(result, 0, 128); return SUCCESS; }

@@ -90,6 +90,11 @@ class PythonFrame(NamedTuple):
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    def __reduce__(self) -> tuple[type[Span], tuple[int, int, int, str]]:
+        """Send the place to another process as line and column: code objects stay where they are."""
+        line, col, length = self._find_position()
+        return Span, (line, col, length, self.file)
+
 
 _DEFINITION = -1
 Origin = Span | PythonFrame

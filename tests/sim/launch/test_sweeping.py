@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pyptx import sim
+import pyptx
+from pyptx import PtxError, Span, Tile, ptx, sim
 from pyptx.parser import parse
+from pyptx.types import u32
 from tests.sim.kernels import kernel
 
 EXCHANGE = parse(
@@ -52,3 +56,28 @@ def test_reported_and_raised_hazards_are_failures() -> None:
 def test_other_errors_are_not_of_the_kernel() -> None:
     with pytest.raises(TypeError):
         sim.sweep(lambda: None)
+
+
+@pyptx.kernel(out_specs=[Tile(32, u32)], grid=(1,), block=(32, 1, 1))
+def write_beyond(out: Any) -> None:
+    """Write one element past the end."""
+    (pointer,) = ptx.global_ptrs(out)
+    ptx.st(u32, ptx.addr(pointer, ptx.special.tid.x() * 4 + 4), 1)
+
+
+def test_an_executor_finds_the_same() -> None:
+    functions = [partial(exchange_values, "all"), partial(exchange_values, "none"), write_beyond.simulate]
+    trials: list[sim.Trial] = []
+    with ProcessPoolExecutor(1, get_context("spawn")) as workers:
+        for function in functions:
+            here, trials = sim.sweep(function, seeds=3), sim.sweep(function, 3, workers)
+            assert [str(trial) for trial in trials] == [str(trial) for trial in here]
+            assert {trial.result for trial in trials} == {None}
+        with pytest.raises(TypeError):
+            sim.sweep(partial(print, 1), 1, workers)
+    there, here = trials[0].error, sim.sweep(write_beyond.simulate, 1)[0].error
+    assert isinstance(there, PtxError)
+    assert isinstance(here, PtxError)
+    place = there.diagnostics[0].origin
+    assert isinstance(place, Span)
+    assert (place.file, place.line) == (__file__, here.diagnostics[0].line)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import types
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pyptx import Kernel, Tile, kernel, ptx, reg, smem
+from pyptx import Kernel, Tile, kernel, ptx
 from pyptx.diagnostics import PtxError
-from pyptx.dsl.guards import list_guards
 from pyptx.runtime import calls, extension
 from pyptx.types import f32, s32
 from tests.messages import raises
@@ -22,7 +20,7 @@ from tests.runtime.test_device_calls import copy_halves
 pytestmark = pytest.mark.usefixtures("device")
 torch: Any = import_module("torch")
 BUILT = extension.load() is not None
-SCALE, COUNTS = 2, [1]
+SCALE = 2
 
 
 def make_scale(grid: Any = (4,)) -> Kernel:
@@ -204,38 +202,3 @@ def test_a_fault_of_a_repeated_call_names_the_kernel() -> None:
     follow(x)
     with raises(PtxError, match="`follow` cannot be launched: .*ILLEGAL_ADDRESS"):
         follow(x + (1 << 30))
-
-
-def use_list(x: Any) -> None:
-    smem.alloc(s32, (COUNTS[0],))
-
-
-def use_helper(x: Any) -> None:
-    use_list(x)
-
-
-def use_numbers(x: Any) -> None:
-    reg.scalar(s32, SCALE)
-
-
-class Config:
-    tile = 4
-
-
-def use_class(x: Any) -> None:
-    reg.scalar(s32, Config.tile)
-
-
-def test_what_can_change_in_place_is_not_guarded() -> None:
-    assert list_guards(use_list) is None
-    assert list_guards(use_helper) is None
-    assert list_guards(use_class) is None
-    assert list_guards(types.SimpleNamespace) is None
-
-
-def test_code_and_globals_are_guarded() -> None:
-    guards = list_guards(use_numbers)
-    assert guards is not None
-    assert (use_numbers, False, use_numbers.__code__) in guards
-    assert (globals(), "SCALE", 2) in guards
-    assert (globals(), "reg", reg) in guards

@@ -29,21 +29,24 @@ _SEVERAL = (
 )
 
 
-def read_image(address: int, device: Target, *, from_images: bool) -> str:
+def read_image(address: int, device: Target, *, from_images: bool, size: int | None = None) -> str:
     """Return the PTX of an image in memory for a device. DriverError if it has none, with a text that says what to do;
-    PTX in machine code is used only with `from_images`."""
+    PTX in machine code is used only with `from_images`. `size` is that of a file, whose end is known."""
     magic = host_memory.read(address, 4)
     if magic not in (_ELF, _FATBIN, _WRAPPER):
         return host_memory.read_text(address)
     if not from_images:
         raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, _NOT_CHOSEN)
+    end = None if size is None else address + size
     if magic == _WRAPPER:
+        if end is not None:
+            raise DriverError(Code.ERROR_INVALID_IMAGE, "a file cannot hold the address of a fatbin")
         (address,) = host_memory.read_pointers(address + 8, 1)
         magic = host_memory.read(address, 4)
     try:
         if magic == _ELF:
-            return _read_cubin(_copy_elf(address), device)
-        return _read_fatbin(_copy_fatbin(address), device)
+            return _read_cubin(_copy_elf(address, end), device)
+        return _read_fatbin(_copy_fatbin(address, end), device)
     except (ToolMissing, ToolFailed) as why:
         (finding,) = why.diagnostics
         text = "; ".join(filter(None, [finding.message, finding.help]))
@@ -52,25 +55,32 @@ def read_image(address: int, device: Target, *, from_images: bool) -> str:
         raise DriverError(Code.ERROR_INVALID_IMAGE, why.diagnostics[0].message) from None
 
 
-def _copy_elf(address: int) -> bytes:
+def _read(address: int, size: int, end: int | None) -> bytes:
+    """Return bytes of an image, which must not go beyond its end if that is known."""
+    if end is not None and address + size > end:
+        raise DriverError(Code.ERROR_INVALID_IMAGE, "the file ends in the middle of the image")
+    return host_memory.read(address, size)
+
+
+def _copy_elf(address: int, end: int | None) -> bytes:
     """Return the bytes of an ELF file in memory, as far as its section headers and sections go."""
-    header = host_memory.read(address, _HEADER)
+    header = _read(address, _HEADER, end)
     if not header.startswith(ELF_MAGIC):
         raise DriverError(Code.ERROR_INVALID_IMAGE)
     (start,), (count,) = struct.unpack_from("<Q", header, 0x28), struct.unpack_from("<H", header, 0x3C)
-    table = host_memory.read(address + start, 64 * count)
+    table = _read(address + start, 64 * count, end)
     ends = [
         offset + size for _, kind, _, _, offset, size, *_ in struct.iter_unpack("<IIQQQQIIQQ", table) if kind != _NOBITS
     ]
-    return host_memory.read(address, max(_HEADER, start + 64 * count, *ends))
+    return _read(address, max(_HEADER, start + 64 * count, *ends), end)
 
 
-def _copy_fatbin(address: int) -> bytes:
+def _copy_fatbin(address: int, end: int | None) -> bytes:
     """Return the bytes of a fatbin in memory."""
-    magic, _, header, size = struct.unpack("<4sHHQ", host_memory.read(address, 16))
+    magic, _, header, size = struct.unpack("<4sHHQ", _read(address, 16, end))
     if magic != _FATBIN:
         raise DriverError(Code.ERROR_INVALID_IMAGE)
-    return host_memory.read(address, header + size)
+    return _read(address, header + size, end)
 
 
 def _read_cubin(data: bytes, device: Target) -> str:

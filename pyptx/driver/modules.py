@@ -140,10 +140,11 @@ class LoadedImage:
         driver.handles.remove(self.handle, LoadedImage)
 
 
-def load_image(driver: Driver, address: int, device: int) -> LoadedImage:
-    """Load the image at an address for a device. DriverError for one that cannot be loaded; its text explains why."""
+def load_image(driver: Driver, address: int, device: int, size: int | None = None) -> LoadedImage:
+    """Load the image at an address for a device; the size is known for a file. DriverError for one that cannot be
+    loaded; its text explains why."""
     target = find_target(driver.devices[device].target)
-    return load_text(driver, read_image(address, target, from_images=driver.settings.from_images))
+    return load_text(driver, read_image(address, target, from_images=driver.settings.from_images, size=size))
 
 
 def load_text(driver: Driver, text: str) -> LoadedImage:

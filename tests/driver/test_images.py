@@ -106,16 +106,17 @@ LINES = """\
 """
 
 
-def read(data: bytes, device: str = "sm_90a", *, from_images: bool = True) -> str:
+def read(data: bytes, device: str = "sm_90a", *, from_images: bool = True, is_file: bool = False) -> str:
     """Return the PTX of an image in memory, after which more follows."""
     buffer = ctypes.create_string_buffer(data + b"\x7f" * 64)
-    return read_image(ctypes.addressof(buffer), find_target(device), from_images=from_images)
+    size = len(data) if is_file else None
+    return read_image(ctypes.addressof(buffer), find_target(device), from_images=from_images, size=size)
 
 
-def refuse(data: bytes, device: str = "sm_90a", *, from_images: bool = True) -> tuple[int, str]:
+def refuse(data: bytes, device: str = "sm_90a", *, from_images: bool = True, is_file: bool = False) -> tuple[int, str]:
     """Return the code and the text of the error for an image."""
     with pytest.raises(DriverError) as error:
-        read(data, device, from_images=from_images)
+        read(data, device, from_images=from_images, is_file=is_file)
     return error.value.code, error.value.text
 
 
@@ -262,3 +263,30 @@ print(launch(kernel, 1, 1, ask("cuMemAlloc_v2", 4)))
     process = run_program(program, from_images=True)
     assert process.stdout == "0\n700\n"
     assert process.stderr.splitlines()[1].startswith("<ptx>:16:1: error[PTX1110]: `st.global.u64` accesses 8 bytes")
+
+
+def test_a_file_that_ends_in_the_middle_of_an_image_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "add.ptx").write_text(TEXT, "ascii")
+    fatbin = create_fatbin(tmp_path, "kind=ptx,sm=90,file=add.ptx")
+    for data in (assemble(TEXT, lineinfo=True, engine="ptxas").data, fatbin):
+        assert read(data, is_file=True) == read(data)
+        refusals = {refuse(data[:size], is_file=True) for size in (4, 15, 16, 63, 64, *range(100, len(data) // 2, 97))}
+        assert refusals == {(Code.ERROR_INVALID_IMAGE, "the file ends in the middle of the image")}
+    assert refuse(fatbin[:-1], is_file=True)[0] == Code.ERROR_INVALID_IMAGE
+    assert refuse(b"\xb1\x43\x62\x46" + bytes(60), is_file=True)[0] == Code.ERROR_INVALID_IMAGE
+
+
+def test_loading_a_short_file_is_an_error_of_the_call(run_program: Run, tmp_path: Path) -> None:
+    (tmp_path / "cubin").write_bytes(assemble(TEXT, lineinfo=True, engine="ptxas").data)
+    program = """\
+from calls import *
+import ctypes
+start()
+module = ctypes.c_uint64()
+data = open("cubin", "rb").read()
+for size in (0, 3, 4, 40, 2000):
+    open("part", "wb").write(data[:size])
+    print(try_call("cuModuleLoad", ctypes.byref(module), b"part"))
+"""
+    process = run_program(program, from_images=True)
+    assert (process.stdout.split(), "Traceback" in process.stderr) == (["218", "218", "200", "200", "200"], False)

@@ -16,11 +16,13 @@ from pyptx.driver.streams import synchronize
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
 
 
-def _load(driver: Driver, thread: Thread, result: int, address: int, options: dict[int, int]) -> None:
+def _load(
+    driver: Driver, thread: Thread, result: int, address: int, options: dict[int, int], size: int | None = None
+) -> None:
     """Load an image in the current context; what is wrong with it goes to the caller's log."""
     context = driver.get_context(thread)
     try:
-        image = load_image(driver, address, context.device)
+        image = load_image(driver, address, context.device, size)
     except DriverError as why:
         if options.get(_ERROR_LOG):
             write_text(options[_ERROR_LOG], str(why), options.get(_ERROR_LOG_SIZE, 0) & 0xFFFFFFFF)
@@ -41,8 +43,9 @@ def _load_file(driver: Driver, thread: Thread, result: int, name: int) -> None:
         data = Path(read_text(name)).read_bytes()
     except OSError:
         raise DriverError(Code.ERROR_FILE_NOT_FOUND) from None
-    buffer = ctypes.create_string_buffer(data)
-    _load(driver, thread, result, ctypes.addressof(buffer), {})
+    # The text of PTX ends with NUL, and every image is longer than its magic number.
+    buffer = ctypes.create_string_buffer(data + bytes(4))
+    _load(driver, thread, result, ctypes.addressof(buffer), {}, len(data))
 
 
 @entry("cuModuleLoad", "result pointer")

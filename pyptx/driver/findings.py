@@ -29,6 +29,7 @@ def report(driver: Driver, title: str, record: Record, diagnostics: Sequence[Dia
         sys.stderr.write(escape_unprintable(f"pyptx: {title}\n{PtxError(news, source)}\n"))
         sys.stderr.flush()
     if driver.settings.records:
-        file = Path(driver.settings.records) / f"{os.getpid()}.jsonl"
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(record) + "\n")
+        if driver.records is None:
+            driver.records = (Path(driver.settings.records) / f"{os.getpid()}.jsonl").open("a", encoding="utf-8")
+        driver.records.write(json.dumps(record) + "\n")
+        driver.records.flush()

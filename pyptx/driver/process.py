@@ -7,10 +7,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from pyptx.diagnostics import escape_unprintable
 from pyptx.driver.codes import Code, DriverError
@@ -142,6 +144,8 @@ class Driver:
         self.instructions = 0
         """The instructions of all launches so far, the clock of events."""
         self.baseline = Baseline.read(Path(settings.baseline)) if settings.baseline else None
+        self.records: TextIO | None = None
+        """The file of records, from the first one on."""
         self.reported: set[Key] = set()
         """What has been found."""
         self.texts: dict[str, Any] = {}
@@ -199,10 +203,19 @@ def find_caller() -> str:
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(_OWN) and not any(part in name for part in _PACKAGES) and name[:1] != "<":
-            short = os.path.relpath(name)
-            return f"{name if short.startswith('..') else short}:{frame.f_lineno}"
+            # Unless the program's folder is gone.
+            with suppress(FileNotFoundError):
+                name = _shorten(name, os.getcwd())
+            return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+@cache
+def _shorten(name: str, folder: str) -> str:
+    """Return the path of a file from the folder of the process, if it is below."""
+    short = os.path.relpath(name, folder)
+    return name if short.startswith("..") else short
 
 
 _OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep

@@ -231,6 +231,9 @@ def finish(driver: Driver) -> None:
             _run_pending(driver, driver.order.every)
         for device in range(len(driver.devices)):
             report_leaks(driver, device)
+        if driver.records is not None:
+            driver.records.close()
+            driver.records = None
 
 
 def measure_milliseconds(driver: Driver, start: Event, end: Event) -> float:

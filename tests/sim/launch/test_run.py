@@ -172,6 +172,7 @@ def test_a_resident_grid_needs_memory_for_registers_and_shared_memory(monkeypatc
 
         return bisect_left(range(1 << 17), True, key=fits)
 
+    monkeypatch.setattr(room, "_SMALL", 0)
     registers = 8 * 32 * (4 + 4 + 8 + 1)
     assert measure(64, 0, 32) == registers + 8 * 64
     assert measure(64, 0, 64) == 2 * registers + 8 * 64
@@ -188,6 +189,7 @@ def test_the_memory_of_a_container_is_a_limit_too(tmp_path: Path, monkeypatch: p
         cgroup.write_text(text)
         assert room.find_machine_memory() == memory
     cgroup.write_text(f"{1 << 20}\n")
+    monkeypatch.setattr(room, "_SMALL", 0)
     words = "not enough memory to run 2048 CTAs (131072 threads) at once: their registers and shared memory take 0 GiB"
     for block in (64, (8, 4, 2)):
         assert_reported(kernel(BODY), "PTX1107", words, args=(OUT,), grid=2048, block=block, cooperative=True)

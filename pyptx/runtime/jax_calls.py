@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from pyptx.runtime import arrays
 from pyptx.runtime.arrays import Described, Unusable, describe, get_numpy_dtype
 from pyptx.runtime.jax_arrays import check_dtype, jax, view
 from pyptx.runtime.jax_attributes import write_attributes
-from pyptx.runtime.jax_handler import HANDLER
+from pyptx.runtime.jax_handler import HANDLER, wait_for_calls
 from pyptx.runtime.planning import Plan, Traceable, make_plan
 from pyptx.runtime.rules import ARRAYS, GRADIENTS
 
@@ -37,9 +39,19 @@ def _make_capsule(function: Any) -> Any:
     return jax.ffi.pycapsule(ctypes.cast(function, ctypes.c_void_p).value)
 
 
+def _finish() -> None:
+    """Wait for pending runs before Python ends: afterwards, a thread of XLA that calls the handler would never return,
+    and XLA would wait for it."""
+    for array in jax.live_arrays("cpu"):
+        with suppress(jax.errors.JaxRuntimeError):  # nobody asked for the result
+            array.block_until_ready()
+    wait_for_calls()
+
+
 GPU_LIBRARY = Path(__file__).with_name("_xla_handler.abi3.so")
 
 _register()
+atexit.register(_finish)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ Knows the call frame and nothing of JAX's Python side.
 from __future__ import annotations
 
 import ctypes
+import time
 import traceback
 import warnings
 from ctypes import c_char
 from math import prod
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,8 @@ _MOST_CALLS = 1024
 
 def handle(address: int) -> int | None:
     """Answer a call by XLA; return an error of XLA, or None. `address` is that of the call frame."""
+    thread = get_ident()
+    _INSIDE.add(thread)
     frame = CallFrame.from_address(address)
     boundary = _Boundary(frame)
     with boundary:
@@ -45,7 +49,23 @@ def handle(address: int) -> int | None:
             _describe_handler(frame)
         elif frame.stage == EXECUTE:
             _execute(frame)
+    _LATEST[0] = time.monotonic()
+    _INSIDE.discard(thread)
     return boundary.error
+
+
+_INSIDE: set[int] = set()
+"""The threads that are in a call."""
+_LATEST = [0.0]
+"""When the latest call ended."""
+_QUIET = 0.03
+"""Seconds after which no further call is expected at the end of the process."""
+
+
+def wait_for_calls() -> None:
+    """Wait until no thread of XLA is in Python, and for a moment none has entered it."""
+    while _INSIDE or time.monotonic() - _LATEST[0] < _QUIET:
+        time.sleep(_QUIET / 10)
 
 
 class _Boundary:

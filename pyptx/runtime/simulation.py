@@ -35,14 +35,15 @@ def create_launch(plan: Plan, arrays: Mapping[str, Array], fresh: Sequence[Array
 
 def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
     """Run a single launch. Threads, which may be a compiler's and not the caller's, take turns."""
-    with _TURN:
+    with TURN:
         return sim.run(
             launch.module, launch.entry, args=launch.args, grid=launch.grid, block=launch.block,
             cluster=launch.cluster, shared=launch.shared, parts=launch.parts, fresh=launch.fresh, **options,
         )  # fmt: skip
 
 
-_TURN = RLock()
+TURN = RLock()
+"""Held by the thread whose launch runs: what the simulator keeps between runs is not made for several at once."""
 
 
 def list_warnings(result: sim.Result) -> list[str]:

@@ -294,7 +294,7 @@ for checked in (True, False):
 spread = jax.device_put(y, jax.sharding.NamedSharding(mesh, P("i")))
 results["partitioned"] = [np.asarray(jax.jit(lambda x: product(x, x))(spread)).tolist()]
 print(json.dumps([[str(name), value] for name, value in results.items()]))
-jax.jit(lambda x: product(x, x))(y)
+shared(x, y)
 """
 
 

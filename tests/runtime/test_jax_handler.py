@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pyptx.runtime import simulation
 from pyptx.runtime.jax_attributes import KEY, write_attributes
 from pyptx.runtime.jax_handler import HANDLER
 from pyptx.runtime.xla_frames import INITIALIZE
@@ -35,6 +37,21 @@ def test_a_frame_runs_the_kernel_on_its_buffers() -> None:
     )
     result = np.empty_like(X)
     assert Xla(HANDLER).call([describe(X), describe(X)], [describe(result)], attributes) is None
+    assert np.array_equal(result, 3 * X)
+
+
+def test_threads_take_turns() -> None:
+    attributes = write_attributes(
+        plan_call(add_scaled, (32,), (32,), scale=2.0), ["float32"] * 3, cooperative=False, programmatic=False
+    )
+    result = np.zeros_like(X)
+    thread = Thread(target=Xla(HANDLER).call, args=([describe(X), describe(X)], [describe(result)], attributes))
+    with simulation.TURN:
+        thread.start()
+        thread.join(0.05)
+        # Outputs are filled with NaN before a run.
+        assert np.isnan(result).all() or not result.any()
+    thread.join()
     assert np.array_equal(result, 3 * X)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.codes import Code
 from tests.driver.conftest import PROGRAMS, Run
+from tests.driver.test_lookup import SYMBOLS, read_parameters
 
 PROGRAM = """\
 import ctypes
@@ -21,6 +23,11 @@ for name, entry in ENTRIES.items():
 """
 CALL_ANYTHING = ("cuLaunchHostFunc", "cuLaunchHostFunc_v2", "cuStreamAddCallback")
 """Functions that call what a number names, as they do on a GPU."""
+
+
+def list_parameters(name: str) -> str:
+    """Return the parameters of an entry in the header, nothing if it has none of this version."""
+    return read_parameters().get((SYMBOLS[name].function, SYMBOLS[name].version), "")
 
 
 def call_all(run_program: Run, values: str, skipped: tuple[str, ...] = ()) -> dict[str, Code]:
@@ -56,6 +63,17 @@ def test_numbers_that_name_nothing_are_refused(run_program: Run) -> None:
     assert [name for name, code in codes.items() if code is Code.ERROR_UNKNOWN] == []
     handles = {name for name, code in codes.items() if code is Code.ERROR_INVALID_HANDLE}
     assert {"cuStreamSynchronize", "cuEventRecord", "cuLaunchKernel", "cuModuleUnload", "cuFuncGetAttribute"} <= handles
+
+
+def test_a_device_that_does_not_exist_is_refused(run_program: Run) -> None:
+    values = "{'result': place, 'pointer': place, 'size': 64, 'int': 77, 'uint': 0, 'ushort': 0, 'byte': 0}"
+    codes = call_all(run_program, values, CALL_ANYTHING)
+    names = {name for name in ENTRIES if re.search(r"\bCUdevice(_v1)? (?!\*)", list_parameters(name))}
+    assert len(names) > 20
+    # These refuse the handle or the address first.
+    handles = {name for name in names if name.startswith(("cuKernel", "cuMulticast", "cuMemPrefetch", "cuMemAdvise"))}
+    assert {codes[name] for name in names - handles} == {Code.ERROR_INVALID_DEVICE}
+    assert Code.SUCCESS not in {codes[name] for name in handles}
 
 
 def test_mostly_wrong_arguments_end_in_codes(run_program: Run, seed: int) -> None:

@@ -32,7 +32,7 @@ def no_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_PATH", raising=False)
 
 
-@pytest.mark.parametrize("name", ["ptxas", "nvdisasm", "cuobjdump"])
+@pytest.mark.parametrize("name", ["ptxas", "fatbinary", "nvdisasm", "cuobjdump"])
 def test_the_wheels_tools_are_found_with_their_versions(name: str) -> None:
     tool = find_tool(name)
     assert tool.source == "wheel"
@@ -65,6 +65,22 @@ def test_a_file_that_cannot_run_is_passed_over(monkeypatch: pytest.MonkeyPatch, 
     assert find_tool("ptxas").path == str(good)
 
 
+@pytest.mark.usefixtures("no_wheels")
+@pytest.mark.parametrize(("name", "old"), [
+    ("ptxas", "cuda_nvcc"), ("fatbinary", "cuda_nvcc"), ("nvdisasm", "cuda_nvdisasm"),
+    ("cuobjdump", "cuda_cuobjdump"),
+])  # fmt: skip
+def test_of_several_wheels_that_of_the_newest_toolkit_wins(
+    name: str, old: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for folder in (old, "cu9", "cu13", "cu14", "culib"):
+        path = _stand_in(tmp_path / "nvidia" / folder / "bin", name)
+        newest = tmp_path / "nvidia" / ("cu14" if folder == "culib" else folder)
+        assert (find_tool(name).path, find_tool(name).source) == (str(newest / "bin" / name), "wheel")
+        assert path.exists()
+
+
 def test_an_upgraded_tool_states_its_new_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     _stand_in(tmp_path, "some-tool", "1.0.0")
@@ -77,7 +93,12 @@ def test_an_upgraded_tool_states_its_new_version(tmp_path: Path, monkeypatch: py
 @pytest.mark.usefixtures("no_wheels")
 @pytest.mark.parametrize(
     ("name", "package"),
-    [("ptxas", "nvidia-cuda-nvcc"), ("nvdisasm", "nvidia-cuda-nvdisasm"), ("cuobjdump", "nvidia-cuda-cuobjdump")],
+    [
+        ("ptxas", "nvidia-cuda-nvcc"),
+        ("fatbinary", "nvidia-cuda-nvcc"),
+        ("nvdisasm", "nvidia-cuda-nvdisasm"),
+        ("cuobjdump", "nvidia-cuda-cuobjdump"),
+    ],
 )
 def test_a_missing_tool_names_the_package_and_the_extra(name: str, package: str) -> None:
     with pytest.raises(ToolMissing) as excinfo:

@@ -53,7 +53,7 @@ class Session(Observer):
         self.overlap = overlap
         self.machine: Batch | None = None
         self.grid: Grid | None = None
-        self.threads: Array = np.zeros(0, np.int64)
+        self.threads: Array
         self.last_store: StoredValues | None = None
         """The values of the latest store: lanes that write the same bytes may write the same values."""
         self.unread: Unread | None = None

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pyptx.sim import Launch, Result
     from pyptx.sim.observers.checks.choice import Check
     from pyptx.toolchain import Cubin, Resources
+    from pyptx.tuning import Cost, Tuned
 
 __all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]
 
@@ -277,6 +278,62 @@ class Kernel:
         call = fast_calls.make_call(self, inputs, binding, device)
         if call is not None:
             self._calls = [call.run, *self._calls[: _MOST_CALLS - 1]]
+
+    def list_outputs(self) -> list[str]:
+        """Return the names of the output tensors."""
+        return [name for name, _ in self.definition.tensors[len(self.in_specs) :]]
+
+    def trace_call(self, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> str:
+        """Return the PTX that a call on these arrays runs."""
+        from pyptx.runtime import calls
+
+        options = dict(keywords)
+        out, grid, args = (options.pop(name, None) for name in ("out", "grid", "args"))
+        return emit(self._bind(calls.bind, inputs, args, out, grid, options, depth=4).plan.module)
+
+    @hide_frames
+    def tune(
+        self,
+        space: Mapping[str, Sequence[Any]],
+        args: Sequence[Any],
+        *,
+        cost: Cost | None = None,
+        check_args: Sequence[Any] | None = None,
+        reference: Callable[..., Any] | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        check: str = "all",
+        key: Sequence[str | int] = (),
+        cache: bool = True,
+        **kwargs: Any,
+    ) -> Tuned:
+        """Choose the template parameters of the space that cost least on these arrays, of those whose results are
+        right.
+
+        Every combination runs on the simulator first, on `check_args` (smaller arrays; default: `args`), with all
+        checks, and its outputs are compared with `reference(*check_args)`, by default with those of the first
+        combination that runs. `rtol` and `atol` as in `pyptx.testing.assert_matches`. `cost(configuration, launch)`
+        returns a number, the less the better; by default, `pyptx.benchmark` times launches on the GPU. `kwargs` are the
+        other arguments of the call.
+
+        What was chosen is kept in the user's cache, by the PTX of all combinations, the shapes and types of `args`, the
+        device, the names of the functions, and `key`; `cache=False` tries everything again."""
+        from pyptx.tuning import Request, tune
+
+        request = Request(
+            space,
+            args,
+            cost,
+            args if check_args is None else check_args,
+            reference,
+            rtol,
+            atol,
+            check,
+            key,
+            cache,
+            kwargs,
+        )
+        return tune(self, request)
 
     @hide_frames
     def stream_launch(

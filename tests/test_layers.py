@@ -77,8 +77,9 @@ def test_every_lazy_name_resolves() -> None:
 
 
 LAYERS = [
-    "cli", "testing", "benchmark", "torch_support", "jax_support", "decorator", "runtime", "codegen", "ptx", "reg",
-    "smem", "dsl", "driver", "sim", "toolchain", "highlighting", "check", "parser", "emitter", "ir", "isa", *BOTTOM,
+    "cli", "testing", "torch_support", "jax_support", "decorator", "tuning", "benchmark", "runtime", "codegen", "ptx",
+    "reg", "smem", "dsl", "driver", "sim", "toolchain", "highlighting", "check", "parser", "emitter", "ir", "isa",
+    *BOTTOM,
 ]  # fmt: skip
 SIMULATOR = [
     "base", "engines", "execution", "hazards", "images", "launch", "numerics", "observers", "program", "reports",

@@ -15,6 +15,7 @@ from pyptx.diagnostics import escape_unprintable, format_count
 PARTS = {
     "cubins": "machine code of kernels",
     "code": "Python code of simulated kernels",
+    "tuning": "choices of Kernel.tune",
     "driver": "the libraries of the simulated driver, built in this checkout",
 }
 """The folders of the cache."""

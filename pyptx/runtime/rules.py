@@ -1,4 +1,4 @@
-"""Rules PTX1001 to PTX1006: calling a kernel with arrays."""
+"""Rules PTX1001 to PTX1007: calling a kernel with arrays."""
 
 from __future__ import annotations
 
@@ -55,4 +55,12 @@ EXPORT = Rule(
     "",
 )
 
-RULES = (ARRAYS, GRID, GRADIENTS, DRIVER, TRANSFORMS, EXPORT)
+TUNING = Rule(
+    "PTX1007",
+    "kernel that cannot be tuned",
+    "Tuning takes template parameters with their values, and a GPU or another cost; one configuration must be right.",
+    "",
+    "",
+)
+
+RULES = (ARRAYS, GRID, GRADIENTS, DRIVER, TRANSFORMS, EXPORT, TUNING)

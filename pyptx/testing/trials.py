@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pyptx.decorator import Kernel
 from pyptx.diagnostics import PtxError, format_count
-from pyptx.numbers import FORMATS, Kind
+from pyptx.runtime.agreement import compare
 from pyptx.runtime.arrays import get_numpy_dtype
 from pyptx.sim import Result, Stopped
 from pyptx.specs import Tile, list_array_dtype_names
@@ -23,7 +23,6 @@ Inputs = Callable[[np.random.Generator, Mapping[str, int]], Sequence[Array]]
 """Makes the inputs of a shape from a random generator."""
 Reference = Callable[..., Any]
 _LARGEST_INTEGER = 100
-_MOST_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -140,32 +139,3 @@ def draw_inputs(tiles: Sequence[Tile], generator: np.random.Generator, shape: Ma
         else:
             arrays.append(generator.standard_normal(extents).astype(dtype))
     return arrays
-
-
-def compare(name: str, found: Array, expected: Array, rtol: float | None, atol: float | None) -> str:
-    """Return what differs between an output and its reference, or nothing."""
-    if found.shape != expected.shape:
-        raise TypeError(f"`{name}`: the reference has shape {expected.shape}, expected {found.shape}")
-    if found.dtype.kind in "iub":
-        differs, bound = found != expected, "exactly"
-    else:
-        relative = 2 * _find_last_place(found.dtype) if rtol is None else rtol
-        absolute = 0.0 if atol is None else atol
-        found, expected = found.astype(np.float64), expected.astype(np.float64)
-        agrees = np.isclose(found, expected, rtol=relative, atol=absolute, equal_nan=True)
-        differs, bound = ~agrees, f"within rtol={relative:g}, atol={absolute:g}"
-    count = int(np.count_nonzero(differs))
-    if not count:
-        return ""
-    places = np.argwhere(differs)[:_MOST_SHOWN]
-    shown = "; ".join(
-        f"[{', '.join(map(str, place))}] is {found[tuple(place)]}, expected {expected[tuple(place)]}"
-        for place in places.tolist()
-    )
-    return f"`{name}`: {count} of {found.size} elements differ from the reference, compared {bound}: {shown}"
-
-
-def _find_last_place(dtype: np.dtype[Any]) -> float:
-    """Return the value of the last place of numbers next to 1."""
-    formats = (form for form in FORMATS.values() if form.kind is Kind.FLOAT and dtype.name in form.arrays)
-    return float(2.0 ** -next(formats).mantissa)

@@ -28,12 +28,13 @@ def test_it_shows_what_is_there(home: Path, capsys: pytest.CaptureFixture[str]) 
         f"{home}\n"
         "cubins  1 file, 3 kB: machine code of kernels\n"
         "code    1 file, 3 kB: Python code of simulated kernels\n"
+        "tuning  0 files, 0 kB: choices of Kernel.tune\n"
         "driver  0 files, 0 kB: the libraries of the simulated driver, built in this checkout\n"
     )
     assert main(["cache", "--json"]) == OK
     assert json.loads(capsys.readouterr().out) == {
         "folder": str(home), "cubins": {"files": 1, "bytes": 2032}, "code": {"files": 1, "bytes": 2032},
-        "driver": {"files": 0, "bytes": 0},
+        "tuning": {"files": 0, "bytes": 0}, "driver": {"files": 0, "bytes": 0},
     }  # fmt: skip
 
 
@@ -55,5 +56,5 @@ def test_a_link_is_not_followed(home: Path, tmp_path: Path, capsys: pytest.Captu
 def test_another_part_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "--clear", "other"]) == UNUSABLE
     assert capsys.readouterr().err == (
-        "pyptx: --clear other: expected one of cubins, code, driver, or nothing for all\n"
+        "pyptx: --clear other: expected one of cubins, code, tuning, driver, or nothing for all\n"
     )

@@ -320,7 +320,7 @@ print([try_call("cuMemAlloc_v2", ctypes.byref(result), size) for size in (0, 1 <
 
 
 @pytest.mark.parametrize("order", ["sync", "deferred"])
-def test_two_threads_launch_at_the_same_time(run_program: Run, order: str) -> None:
+def test_two_threads_launch_and_allocate_at_the_same_time(run_program: Run, order: str) -> None:
     program = """\
 import threading
 context = ask("cuDevicePrimaryCtxRetain", 0)
@@ -332,6 +332,9 @@ def work(number):
     call("cuMemsetD32Async", mine, 0, 1000, stream)
     for _ in range(10):
         launch(add, 1, 256, mine, b, mine, 100 * number, stream=stream)
+        blocks = [ask("cuMemAlloc_v2", 256) for _ in range(20)]
+        for block in blocks:
+            call("cuMemFree_v2", block)
     result = (ctypes.c_float * 1000)()
     call("cuMemcpyDtoHAsync_v2", result, mine, size, stream)
     totals[number] = sum(result)

@@ -38,13 +38,18 @@ def is_special(inputs: Sequence[Any], out: Any, positional: Sequence[Any] | None
     if torch.compiler.is_compiling():
         return True
     tensors = _list_tensors(inputs, out, positional, keywords)
-    return bool(tensors) and (needs_gradient(tensors) or has_tangent(tensors) or _is_mapped() or is_abstract(tensors))
+    return bool(tensors) and (
+        is_abstract(tensors)
+        or needs_gradient(tensors)
+        or torch._C._functorch.peek_interpreter_stack() is not None  # torch.func, such as vmap
+        or has_tangent(tensors)
+    )
 
 
 def _list_tensors(
     inputs: Sequence[Any], out: Any, positional: Sequence[Any] | None, keywords: Mapping[str, Any]
 ) -> list[Any]:
-    values = (*inputs, *_as_list(out), *(positional or ()), *keywords.values())
+    values = [*inputs, *_as_list(out), *(positional or ()), *keywords.values()]
     return [value for value in values if isinstance(value, torch.Tensor)]
 
 
@@ -52,18 +57,11 @@ def _as_list(value: Any) -> list[Any]:
     return [*cast("Any", value)] if isinstance(value, tuple | list) else [value]
 
 
-def _is_mapped() -> bool:
-    """Tell whether a transformation of torch.func, such as vmap, is active."""
-    return torch._C._functorch.peek_interpreter_stack() is not None
-
-
 def is_abstract(tensors: Sequence[Any]) -> bool:
     """Tell whether PyTorch compiles or observes what is done with tensors, or whether they are not plain ones."""
-    return (
-        torch.compiler.is_compiling()
-        or torch._C._len_torch_dispatch_stack() > 0
-        or any(type(tensor) not in _PLAIN or tensor.device.type == "meta" for tensor in tensors)
-    )
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+        return True
+    return any(type(tensor) not in _PLAIN or tensor.is_meta for tensor in tensors)
 
 
 def record(

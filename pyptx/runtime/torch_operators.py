@@ -168,7 +168,7 @@ def _implement(operator: Operator, name: str, *, is_functional: bool) -> None:
         targets, keywords = operator.read(arguments, arguments.get("memory", ()))
         options = {name: keywords.pop(name) for name in _OPTIONS if name in keywords}
         result = kernel.run(tensors, targets or None, **options, keywords=keywords)
-        return None if targets or result == () else result
+        return result if operator.signature[2] and not targets else None
 
     def infer(*tensors: Any, **arguments: Any) -> Any:
         memory = arguments.get("memory", ())

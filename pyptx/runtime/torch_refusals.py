@@ -24,7 +24,7 @@ class Named(Protocol):
 
 def needs_gradient(tensors: Sequence[Any]) -> bool:
     """Tell whether autograd records what is done with tensors."""
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    return any(tensor.requires_grad for tensor in tensors) and torch.is_grad_enabled()
 
 
 def has_tangent(tensors: Sequence[Any]) -> bool:

@@ -221,16 +221,18 @@ class Kernel:
         `HazardWarning`. Arrays on a CUDA device run there, in its library's current stream or `stream`, a handle or an
         object with `__cuda_stream__`. A `cooperative` launch runs all CTAs at the same time, a `programmatic` one may
         overlap with the preceding one of its stream."""
-        if self._calls and not (kwargs or cooperative or programmatic) and out is grid is args is stream is None:
-            # `torch.compile` traces this line, and none of the calls.
-            for repeat in () if sys.modules["torch"].compiler.is_compiling() else self._calls:
-                results = repeat(inputs)
-                if results is not NotImplemented:
-                    return results
+        torch: Any = sys.modules.get("torch")
+        # `torch.compile` must not read the calls: what it compiles would hold for these only.
+        is_compiled = torch is not None and torch.compiler.is_compiling()
+        can_repeat = not is_compiled and not (kwargs or cooperative or programmatic)
+        if can_repeat and self._calls and out is grid is args is stream is None:
+            results = self.repeat(inputs)
+            if results is not NotImplemented:
+                return results
         options: dict[str, Any] = {
             "grid": grid, "args": args, "stream": stream, "cooperative": cooperative, "programmatic": programmatic,
         }  # fmt: skip
-        if "torch" in sys.modules:
+        if torch is not None:
             from pyptx.runtime import torch_calls
 
             if torch_calls.is_special(inputs, out, args, kwargs):
@@ -271,6 +273,14 @@ class Kernel:
             if not (keywords or cooperative or programmatic) and out is grid is args is stream is None:
                 self._remember_call(inputs, binding, device)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def repeat(self, inputs: tuple[Any, ...]) -> Any:
+        """Repeat a call without keywords as it was made before; NotImplemented if it may differ."""
+        for call in self._calls:
+            results = call(inputs)
+            if results is not NotImplemented:
+                return results
+        return NotImplemented
 
     def _remember_call(self, inputs: Sequence[Any], binding: Bound, device: int) -> None:
         from pyptx.runtime import fast_calls

@@ -30,6 +30,10 @@ numbers. `torch.compile` reads it, hence no class."""
 class Recorded(Paired, Traceable, Protocol):
     """A kernel as this file sees it."""
 
+    def repeat(self, inputs: tuple[Any, ...]) -> Any:
+        """Repeat an earlier call of this kind; NotImplemented if there is none."""
+        ...
+
     def run(self, inputs: Sequence[Any], out: Any = None, *, keywords: Mapping[str, Any], **options: Any) -> Any:
         """Run the kernel on arrays in memory."""
         ...
@@ -165,6 +169,9 @@ def _implement(operator: Operator, name: str, *, is_functional: bool) -> None:
     kernel, full_name = operator.kernel, f"pyptx::{name}"
 
     def run(*tensors: Any, **arguments: Any) -> Any:
+        results = NotImplemented if arguments else kernel.repeat(tensors)
+        if results is not NotImplemented:
+            return results
         targets, keywords = operator.read(arguments, arguments.get("memory", ()))
         options = {name: keywords.pop(name) for name in _OPTIONS if name in keywords}
         result = kernel.run(tensors, targets or None, **options, keywords=keywords)

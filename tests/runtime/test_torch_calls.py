@@ -230,9 +230,12 @@ def test_what_does_not_fit_is_an_error_of_the_compilation(case: tuple[Callable[[
 
 def test_a_compiled_call_launches_on_the_device_of_its_arrays(activate: Activate) -> None:
     activate()
-    compiled = torch.compile(product, fullgraph=True, backend="aot_eager")
-    assert torch.equal(compiled(X, X), X * X)
-    assert count_loaded() == 1
+    compiled, graphs = compile_counting(product)
+    for addend in range(3):
+        x = X + addend
+        assert torch.equal(compiled(x, x), x * x)
+        assert torch.equal(product(x, x), x * x)
+    assert count_loaded() == len(graphs) == 1
 
 
 def test_a_compiled_function_may_get_kernels_as_arguments() -> None:

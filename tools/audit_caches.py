@@ -1,0 +1,167 @@
+"""Damages the user's cache in every way that happens, and looks for wrong entries: `python -m tools.audit_caches`.
+
+Writers are killed in the middle, 16 processes write at once, the disk is full, files are cut, changed, or belong to
+another user. A store may forget an entry, but never give back another one.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from pyptx.cache import Store, Untrusted, make_private
+
+KILLS, PROCESSES, SECONDS, DAMAGED = 200, 16, 10.0, 2000
+NOBODY = 65534
+LIMIT = 1 << 26
+WRITER = """\
+import random, sys, time
+from pathlib import Path
+from pyptx.cache import Store
+store, chance, end = Store(Path(sys.argv[1]), ".kept", 1 << 26), random.Random(int(sys.argv[2])), float(sys.argv[3])
+print(flush=True)
+count = wrong = 0
+while time.time() < end:
+    name = str(chance.randrange(8))
+    store.write(name, name.encode() * chance.randrange(1, 1_000_000))
+    found = store.read(name := str(chance.randrange(8)))
+    count += found is not None
+    wrong += found is not None and set(found) != set(name.encode())
+print(count, wrong)
+"""
+
+
+def main() -> int:
+    chance = random.Random(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        checks: list[tuple[str, Callable[[], tuple[int, int, str]]]] = [
+            (f"writers killed: {KILLS}", lambda: kill_writers(folder, chance)),
+            (f"processes at once: {PROCESSES}", lambda: write_at_once(folder)),
+            (f"files cut or changed: {DAMAGED}", lambda: damage_files(folder, chance)),
+            ("full disk", lambda: fill_disk(folder)),
+            ("another user's file, folder", lambda: lend_files(folder)),
+        ]
+        total = 0
+        for label, check in checks:
+            start = time.monotonic()
+            count, wrong, rest = check()
+            total += wrong
+            print(f"{label}: {count:,} reads, {wrong} wrong; {rest}; {time.monotonic() - start:.0f} s", flush=True)
+    return 1 if total else 0
+
+
+def start_writer(folder: Path, seed: int, seconds: float) -> subprocess.Popen[bytes]:
+    """Start a process that writes and reads entries for some seconds."""
+    words = [sys.executable, "-c", WRITER, str(folder), str(seed), str(time.time() + seconds)]
+    writer = subprocess.Popen(words, stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    return writer
+
+
+def read_all(folder: Path) -> tuple[int, int]:
+    """Return how many entries there are, and how many are wrong."""
+    store, names = Store(folder, ".kept", LIMIT), [str(number) for number in range(8)]
+    bodies = {name: store.read(name) for name in names}
+    found = {name: body for name, body in bodies.items() if body is not None}
+    return len(found), sum(set(body) != set(name.encode()) for name, body in found.items())
+
+
+def kill_writers(folder: Path, chance: random.Random) -> tuple[int, int, str]:
+    count = wrong = 0
+    unfinished = set[str]()
+    for seed in range(KILLS):
+        writer = start_writer(folder, seed, 60)
+        time.sleep(chance.random() * 0.02)
+        writer.kill()
+        writer.communicate()
+        found, errors = read_all(folder)
+        count, wrong = count + found, wrong + errors
+        unfinished |= {path.name for path in folder.glob("*.new")}
+    for path in folder.glob("*.new"):
+        os.utime(path, (0, 0))
+    Store(folder, ".kept", LIMIT).write("0", b"0")
+    return (
+        count,
+        wrong,
+        f"{len(unfinished)} unfinished files left, {len(list(folder.glob('*.new')))} after the next write",
+    )
+
+
+def write_at_once(folder: Path) -> tuple[int, int, str]:
+    writers = [start_writer(folder, seed, SECONDS) for seed in range(PROCESSES)]
+    count = wrong = 0
+    statuses = Counter[int]()
+    for writer in writers:
+        output, _ = writer.communicate()
+        statuses[writer.returncode] += 1
+        found, errors = map(int, output.split())
+        count, wrong = count + found, wrong + errors
+    found, errors = read_all(folder)
+    return count + found, wrong + errors, f"exit statuses {dict(statuses)}"
+
+
+def damage_files(folder: Path, chance: random.Random) -> tuple[int, int, str]:
+    store = Store(folder, ".kept", LIMIT)
+    kept = wrong = 0
+    for _ in range(DAMAGED):
+        store.write("1", b"1" * 300)
+        path = folder / "1.kept"
+        data = bytearray(path.read_bytes())
+        if chance.random() < 0.5:
+            del data[chance.randrange(len(data)) :]
+        else:
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        body = store.read("1")
+        kept += body is not None
+        wrong += body is not None
+    return DAMAGED, wrong, f"{kept} given back"
+
+
+def fill_disk(folder: Path) -> tuple[int, int, str]:
+    """Limit the size of files, which fails like a full disk."""
+    store = Store(folder, ".kept", LIMIT)
+    store.write("2", b"2" * 5000)
+    previous = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, previous[1]))
+    try:
+        store.write("2", b"2" * 4000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, previous)
+    body = store.read("2")
+    return (
+        1,
+        int(body != b"2" * 5000),
+        "the earlier entry stays" if body == b"2" * 5000 else "the earlier entry is lost",
+    )
+
+
+def lend_files(folder: Path) -> tuple[int, int, str]:
+    if os.getuid() != 0:
+        return 0, 0, "not tried: only root can give files to another user"
+    store = Store(folder, ".kept", LIMIT)
+    store.write("3", b"3")
+    os.chown(folder / "3.kept", NOBODY, NOBODY)
+    wrong = int(store.read("3") is not None)
+    os.chown(folder, NOBODY, NOBODY)
+    try:
+        make_private(folder)
+        wrong += 1
+    except Untrusted:
+        pass
+    os.chown(folder, 0, 0)
+    return 2, wrong, "refused" if not wrong else "read"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

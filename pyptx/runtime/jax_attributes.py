@@ -45,7 +45,7 @@ class CustomCall:
     block: tuple[int, ...]
     cluster: tuple[int, ...]
     shared: int
-    cooperative: bool
+    is_cooperative: bool
     parts: dict[str, int]
     dtypes: tuple[str, ...]
     """Of the tensors: inputs, then outputs."""

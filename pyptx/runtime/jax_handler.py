@@ -109,7 +109,7 @@ def _execute(frame: Any) -> None:
     for array in fresh:
         fill(array)
     launch = create_launch(call, [*inputs[:count], *results], fresh)
-    result = simulation.simulate(launch, cooperative=call.cooperative)
+    result = simulation.simulate(launch, cooperative=call.is_cooperative)
     for text in simulation.list_warnings(result):
         warnings.warn_explicit(text, HazardWarning, f"<kernel {call.entry}>", 1, registry=_SHOWN)
 

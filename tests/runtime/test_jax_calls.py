@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 
 from pyptx import HazardWarning, PtxError, Tile, differentiable_kernel, kernel, ptx, reg
+from pyptx.decorator import RESERVED
 from pyptx.jax_support import CUSTOM_CALL
 from pyptx.runtime.dlpack import make_capsule
+from pyptx.runtime.jax_calls import bind
 from pyptx.types import bf16, e2m1, f32, u32, u64
 from tests.messages import raises
 
@@ -152,6 +154,22 @@ def test_what_stops_the_run_is_an_error_of_jax_with_the_words_of_the_kernel() ->
     with pytest.raises(jax.errors.JaxRuntimeError) as traced:
         trace(lambda x: accumulate(x), X).block_until_ready()
     assert str(traced.value) == f"INTERNAL: {eager.value}"
+
+
+def test_a_cooperative_grid_must_fit() -> None:
+    grid = (2**31 - 1,)
+    with raises(PtxError, match="PTX1107") as eager:
+        product(X, X, grid=grid, cooperative=True)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="PTX1107") as traced:
+        trace(lambda x: product(x, x, grid=grid, cooperative=True), X).block_until_ready()
+    assert str(traced.value) == f"INTERNAL: {eager.value}"
+
+
+def test_outside_of_a_trace_no_array_becomes_another() -> None:
+    options: dict[str, Any] = {"grid": None, "positional": None, "keywords": {}, "options": RESERVED}
+    with raises(PtxError, match="`y`: expected a writable array, but JAX arrays are immutable"):
+        bind(accumulate, [X], ONES, **options)
+    assert bind(accumulate, [X], None, **options).targets == []
 
 
 def test_an_input_cannot_be_written() -> None:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from pyptx.runtime import simulation
-from pyptx.runtime.jax_attributes import KEY, write_attributes
+from pyptx.runtime.jax_attributes import KEY, read_attributes, write_attributes
 from pyptx.runtime.jax_handler import HANDLER
 from pyptx.runtime.xla_frames import INITIALIZE
 
 from .test_calls import add_scaled, tensor_copy
-from .test_launching import plan_call
+from .test_launching import plan_call, write_ranks
 from .xla_calls import Xla
 
 X = np.arange(32, dtype=np.float32)
@@ -23,6 +23,15 @@ X = np.arange(32, dtype=np.float32)
 def describe(array: np.ndarray[Any, Any]) -> tuple[int, tuple[int, ...]]:
     """Return what a buffer knows of an array."""
     return array.ctypes.data, array.shape
+
+
+def test_attributes_say_what_the_launch_is() -> None:
+    plan = plan_call(write_ranks)
+    found = read_attributes(write_attributes(plan, ["uint32"], cooperative=True, programmatic=False))
+    assert (found.module, found.entry, found.shared) == (plan.module, "write_ranks", 4 * 16384)
+    assert (found.grid, found.block, found.cluster) == ((2, 1, 1), (32, 1, 1), (2, 1, 1))
+    assert (found.parts, found.dtypes, found.outputs) == ({"smem_1": 0}, ("uint32",), 1)
+    assert found.is_cooperative
 
 
 @pytest.mark.parametrize("minor", [0, 1, 3, 99])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from importlib import import_module
 from typing import Any
 
@@ -35,6 +37,18 @@ def test_arrays_of_any_library_run_on_their_device(device: DeviceMemory, wrap: A
     result = add_scaled(wrap(device.copy(A)), wrap(device.copy(B)), scale=2.0)
     assert isinstance(result, DeviceArray)
     np.testing.assert_array_equal(result.to_numpy(), SUM)
+
+
+def test_a_capsule_that_nobody_takes_releases_its_array(device: DeviceMemory) -> None:
+    array = device.copy(A)
+    capsules = [array.__dlpack__(), array.__dlpack__(max_version=(1, 0))]
+    died = weakref.ref(array)
+    del array
+    gc.collect()
+    assert died() is not None
+    del capsules
+    gc.collect()
+    assert died() is None
 
 
 def test_cpu_tensors_run_on_the_simulated_device(device: DeviceMemory) -> None:

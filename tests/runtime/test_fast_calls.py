@@ -11,6 +11,7 @@ import pytest
 from pyptx import Kernel, Tile, kernel, ptx
 from pyptx.diagnostics import PtxError
 from pyptx.runtime import calls, extension
+from pyptx.runtime.bindings import in_context
 from pyptx.types import f32, s32
 from tests.messages import raises
 from tests.runtime.conftest import Activate
@@ -108,7 +109,7 @@ def test_another_grid_is_noticed() -> None:
 def test_tensors_that_do_not_fit_are_still_refused() -> None:
     scale, x = make_scale(), torch.arange(128, dtype=torch.int32)
     scale(x)
-    for value in (x.double(), x.reshape(2, 64), torch.zeros(256, dtype=torch.int32)[::2], x.tolist()):
+    for value in (x.double(), x.short(), x.reshape(2, 64), torch.zeros(256, dtype=torch.int32)[::2], x.tolist()):
         with raises(PtxError):
             scale(value)
 
@@ -150,6 +151,30 @@ def test_transformed_and_compiled_calls_are_not_repeated(bindings: list[Any]) ->
 
     compiled = torch.compile(add_one, fullgraph=True, backend="eager")
     assert torch.equal(compiled(x), x + 1)
+
+
+def test_observed_calls_are_not_repeated() -> None:
+    names: list[str] = []
+
+    class Observer(import_module("torch.utils._python_dispatch").TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            names.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
+    copy(x)
+    with Observer():
+        assert torch.equal(copy(x), x)
+    assert any(name.startswith("pyptx.") for name in names)
+
+
+def test_calls_in_another_context_are_bound(activate: Activate, bindings: list[Any]) -> None:
+    activate(count=2)
+    copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
+    copy(x)
+    with in_context(1):
+        assert torch.equal(copy(x), x)
+    assert len(bindings) == 2
 
 
 def make_copy() -> Kernel:

@@ -13,9 +13,11 @@ import pytest
 from pyptx import Kernel, Tile, kernel, ptx, reg, smem
 from pyptx.decorator import RESERVED
 from pyptx.diagnostics import PtxError
+from pyptx.driver.connection import start
+from pyptx.driver.modules import LoadedImage
 from pyptx.runtime import modules
 from pyptx.runtime.arrays import Described
-from pyptx.runtime.bindings import call, in_context
+from pyptx.runtime.bindings import call, in_context, load_api
 from pyptx.runtime.launching import launch
 from pyptx.runtime.planning import Plan, make_plan
 from pyptx.types import f32, u32
@@ -95,6 +97,38 @@ def test_the_second_device_runs_a_kernel(activate: Activate) -> None:
         np.testing.assert_array_equal(device.get(memory["c"], A.shape, A.dtype), A + np.float32(2) * B)
 
 
+def test_a_launch_leaves_the_current_context(activate: Activate) -> None:
+    activate(count=2)
+    DeviceMemory(0).put(A)
+    memory = {name: DeviceMemory(1).put(A) for name in "abc"}
+    launch(plan_call(add_scaled, A.shape, B.shape, scale=2.0), memory, device=1)
+    assert int(call("cuCtxGetDevice")) == 0
+
+
+def test_a_kernel_in_a_graph_stays_loaded(device: DeviceMemory) -> None:
+    def capture() -> int:
+        @kernel(out_specs=[Tile(1, f32)], grid=(1,))
+        def store(out: Any) -> None:
+            (pointer,) = ptx.global_ptrs(out)
+            ptx.st(f32, ptx.addr(pointer), reg.scalar(f32, 3.0))
+            ptx.ret()
+
+        with in_context(0):
+            call("cuStreamBeginCapture", stream, load_api().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+            launch(plan_call(store), {"out": out}, stream=stream)
+            return int(call("cuGraphInstantiate", call("cuStreamEndCapture", stream), 0))
+
+    stream, out = device.make_stream(), device.put(np.zeros(1, np.float32))
+    graph = capture()
+    loaded = len(start().handles.list(LoadedImage))
+    gc.collect()
+    modules.unload_retired()
+    assert len(start().handles.list(LoadedImage)) == loaded
+    with in_context(0):
+        call("cuGraphLaunch", graph, stream)
+    assert device.get(out, (1,), np.float32) == 3.0
+
+
 def test_a_device_that_cannot_run_the_target_is_named(activate: Activate) -> None:
     activate("a100")
     memory = {name: DeviceMemory().put(A) for name in "abc"}
@@ -129,10 +163,10 @@ def test_threads_that_call_a_kernel_first_load_it_once(device: DeviceMemory) -> 
     fresh = add_scaled.for_arch("sm_90")
     fresh.ptx(n=A.size)
     a, b = device.copy(A), device.copy(B)
-    before, start = modules.count_loaded(), threading.Barrier(4)
+    before, barrier = modules.count_loaded(), threading.Barrier(4)
 
     def run() -> list[float]:
-        start.wait()
+        barrier.wait()
         return fresh(a, b, scale=2.0).to_numpy().tolist()
 
     with ThreadPoolExecutor(4) as pool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,7 +23,11 @@ ORDERS = ("sync", "deferred")
 def find_codes(seed: int, calls: int, order: str) -> dict[str, set[int]]:
     """Return the codes of each entry. Raise RuntimeError if a call broke something, with the last calls."""
     command = [sys.executable, "-m", "pyptx", "simulate", "--order", order, str(PROGRAMS / "wrong_arguments.py")]
-    process = subprocess.run([*command, str(seed), str(calls)], capture_output=True, text=True, check=False)
+    # A function that writes a file may get any text for its name.
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.run(
+            [*command, str(seed), str(calls)], cwd=folder, capture_output=True, text=True, check=False
+        )
     codes = {name: set(map(int, words)) for name, *words in map(str.split, process.stdout.splitlines())}
     # Hazards of kernels and streams that happen to run are no failure, and have status 1.
     if process.returncode not in (0, 1) or "Traceback" in process.stderr or set(codes) != set(ENTRIES):

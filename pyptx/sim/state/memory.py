@@ -325,6 +325,8 @@ class Memory:
         if space == "shared":
             last = self.shared.low + self.shared.size - 1
             description = f"shared memory is {self.shared.low:#x} … {last:#x} ({self.shared.size} bytes)"
+            if not self.shared.size:
+                description = "the CTA has no shared memory"
             window = _WINDOW.get(address >> 32, "global" if address >= GLOBAL_BASE else "")
             return f"an address of another space ({window}): {description}" if window else description
         if space == "local":

@@ -51,6 +51,8 @@ def find_pair_operator(pair: Pair, name: str | None = None) -> Operator:
     function = pair.backward.definition.function
     parts = function.__module__, function.__qualname__, *map(str, (*pair.save_indices, pair.gradients))
     operator = find_operator(pair.forward, Gradient("__".join(parts), pair.backward, setup_context, backward), name)
+    # PyTorch caches backward passes on disk: another process runs one that it has never traced.
+    find_operator(pair.backward, None)
     return operator
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError, Tile, differentiable_kernel, kernel, ptx
+from pyptx.runtime import torch_operators
 from pyptx.torch_support import declare_sharding, operator
 from pyptx.types import f32
 from tests.messages import raises
@@ -81,6 +82,12 @@ def test_other_kernels_never_share_a_name() -> None:
     names = {get_name(first), get_name(second), get_name(product.for_arch("sm_80"))}
     assert len(names) == 3
     assert all(len(name.rpartition("_")[2]) == 8 for name in names)
+
+
+def test_the_operator_of_a_backward_kernel_is_defined_with_the_function() -> None:
+    backward = product_gradient.for_arch("sm_80")
+    operator(differentiable_kernel(product, backward))
+    assert (backward.key, "", "") in torch_operators._OPERATORS  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_name_may_be_given() -> None:

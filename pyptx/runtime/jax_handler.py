@@ -28,6 +28,7 @@ from pyptx.runtime.xla_frames import (
     INTERNAL,
     MAJOR,
     METADATA,
+    SILENT_MINOR,
     STRING,
     AttributeArray,
     CallFrame,
@@ -88,8 +89,9 @@ class _Boundary:
 
 def _describe_handler(frame: Any) -> None:
     """Answer which version of the interface the handler was built for: any minor one, hence XLA's own."""
-    metadata, version = frame.extension.contents.metadata.contents, frame.api.contents.version
-    metadata.version.major, metadata.version.minor = MAJOR, version.minor
+    metadata = frame.extension.contents.metadata.contents
+    metadata.version.major = MAJOR
+    metadata.version.minor = frame.api.contents.version.minor if frame.api else SILENT_MINOR
     metadata.traits = 0
 
 

@@ -10,6 +10,8 @@ FUNCTION = ctypes.CFUNCTYPE(c_void_p, c_void_p)
 """A function of XLA, or a handler: it takes the address of a structure, and returns an error or none."""
 METADATA, INITIALIZE, EXECUTE, INTERNAL, MAJOR = 1, 2, 3, 13, 0
 """A type of extension, two stages, an error code, and the version of the interface."""
+SILENT_MINOR = 1
+"""The minor version in which XLA asks for metadata without saying its version."""
 BUFFER, ARRAY, STRING = 1, 1, 4
 """The type of arguments, and types of attributes."""
 DTYPES = {5: "int64", 6: "uint8", 9: "uint64"}

@@ -38,6 +38,7 @@ def test_attributes_say_what_the_launch_is() -> None:
 def test_the_handler_suits_any_minor_version(minor: int) -> None:
     metadata = Xla(HANDLER, minor=minor).ask()
     assert (metadata.version.major, metadata.version.minor, metadata.traits) == (0, minor, 0)
+    assert Xla(HANDLER).ask(silent=True).version.minor == 1
 
 
 def test_a_frame_runs_the_kernel_on_its_buffers() -> None:

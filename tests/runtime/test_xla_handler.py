@@ -73,6 +73,7 @@ def test_it_says_that_graphs_may_contain_it(handler: Any) -> None:
     metadata = Xla(handler, minor=7).ask()
     assert (metadata.version.major, metadata.version.minor) == (0, 7)
     assert metadata.traits == COMMAND_BUFFER_COMPATIBLE
+    assert Xla(handler).ask(silent=True).version.minor == 1
 
 
 @pytest.fixture

@@ -61,11 +61,13 @@ class Xla:
         frame.attributes = self._write(attributes)
         return self._answer(frame)
 
-    def ask(self) -> Metadata:
-        """Ask the handler for its metadata."""
+    def ask(self, *, silent: bool = False) -> Metadata:
+        """Ask the handler for its metadata, `silent` without XLA's functions and version."""
         metadata = Metadata(size=ctypes.sizeof(Metadata))
         extension = Extension(ctypes.sizeof(Extension), METADATA, None, pointer(metadata))
-        frame = CallFrame(size=ctypes.sizeof(CallFrame), extension=pointer(extension), api=pointer(self.api))
+        frame = CallFrame(size=ctypes.sizeof(CallFrame), extension=pointer(extension))
+        if not silent:
+            frame.api = pointer(self.api)
         assert self._answer(frame) is None
         return metadata
 

@@ -372,9 +372,9 @@ static Error *launch(const CallFrame *frame, Call *call) {
 Error *pyptx_xla_handler(CallFrame *frame) {
     if (frame->extension && frame->extension->type == METADATA) {
         Metadata *metadata = frame->extension->metadata;
-        /* It suits any minor version, hence XLA's own. */
+        /* It suits any minor version, hence XLA's own. XLA of minor version 1 asks without saying it. */
         metadata->version.major = 0;
-        metadata->version.minor = frame->api->version.minor;
+        metadata->version.minor = frame->api ? frame->api->version.minor : 1;
         metadata->traits = COMMAND_BUFFER_COMPATIBLE;
         return NULL;
     }

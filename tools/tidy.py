@@ -7,6 +7,7 @@ in a comment or docstring line that starts with `Long:`, and is not printed.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -21,6 +22,8 @@ EXEMPT = {"tools/tidy.py", "tests/tools/test_tidy.py"}
 # Data that other producers wrote keeps their words.
 DATA = re.compile(r"^tests/.*\.(ptx|json|cu|cubin|sass)$|^LICENSE$")
 BAD_STEM = re.compile(r"^(utils?|helpers?|common|manager|misc|scratch|probe|tmp|untitled)$|_v\d+$|^new_|~$")
+PLAIN = re.compile(r"[\w.+/-]+", re.ASCII)
+ROOT_FILE = re.compile(r"[A-Z]+(\.md)?|Makefile|pyproject\.toml|setup\.py|\.gitignore")
 BAD_SUFFIX = {".orig", ".rej", ".bak", ".swp", ".log"}
 INSTALL = (
     r"\b(pip3?|pipx|uv|poetry|pdm|conda|mamba)\b[^\n;&|#`]*\b(install|add|run|download)\b[^\n;&|#`]*?(?<![\w/.+-])"
@@ -58,6 +61,9 @@ def violations(files: dict[str, str]) -> Iterator[str]:
     trees = {path: ast.parse(text) for path, text in files.items() if path.endswith(".py")}
     for path, text in files.items():
         parts = PurePosixPath(path)
+        if not PLAIN.fullmatch(path) or (len(parts.parts) == 1 and not ROOT_FILE.fullmatch(path)):
+            yield f"{path!a}:1: a file that does not belong here"
+            continue
         if parts.suffix in BAD_SUFFIX or any(BAD_STEM.search(PurePosixPath(part).stem) for part in parts.parts):
             yield f"{path}:1: a meaningless or leftover name"
         if path in EXEMPT or DATA.search(path):
@@ -100,10 +106,11 @@ def _escape_counts(files: dict[str, str]) -> Iterator[str]:
 
 def list_files(root: Path) -> list[str]:
     """Return the files that git tracks or would track; without git, all files that are not hidden."""
-    command = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "."]
-    git = subprocess.run(command, capture_output=True, text=True)
+    command = ["git", "-C", str(root), "ls-files", "-co", "-z", "--exclude-standard", "."]
+    git = subprocess.run(command, capture_output=True)
     if git.returncode == 0:
-        return sorted(path for path in git.stdout.splitlines() if (root / path).is_file())
+        paths = (os.fsdecode(path) for path in git.stdout.split(b"\0"))
+        return sorted(path for path in paths if path and (root / path).is_file())
     paths = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
     return sorted(path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts))
 

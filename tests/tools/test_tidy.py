@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,18 @@ PLANTED = [
     ("pyptx/helpers/a.py", "", 1, "meaningless"),
     ("pyptx/a.py.orig", "", 1, "meaningless"),
 ]
+
+
+@pytest.mark.parametrize("path", ["graph", "\x01", "tests/a b.py", "tests/\udcff", "notes.md"])
+def test_a_file_that_does_not_belong_is_found(path: str) -> None:
+    assert list(tidy.violations({path: ""})) == [f"{path!a}:1: a file that does not belong here"]
+
+
+def test_files_with_strange_names_are_listed(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    for name in ("\x01", "a b", "\udcff"):
+        (tmp_path / name).touch()
+    assert tidy.list_files(tmp_path) == ["\x01", "a b", "\udcff"]
 
 
 @pytest.mark.parametrize(("path", "text", "line", "why"), PLANTED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random
 import struct
 import subprocess
 from dataclasses import replace
@@ -20,6 +21,7 @@ from pyptx.sim.reports.source_lines import read_source_lines
 from pyptx.toolchain import assemble, find_tool
 from pyptx.toolchain.elf import read_elf
 from tests.driver.conftest import Run
+from tools.audit_images import find_differences, list_files
 
 TEXT = """\
 // A comment
@@ -290,3 +292,10 @@ for size in (0, 3, 4, 40, 2000):
 """
     process = run_program(program, from_images=True)
     assert (process.stdout.split(), "Traceback" in process.stderr) == (["218", "218", "200", "200", "200"], False)
+
+
+def test_stored_ptx_of_the_corpus_computes_the_same(seed: int) -> None:
+    """A sample; `python -m tools.audit_images` runs all kernels."""
+    small = [(path, item) for _, path, item in list_files() if path.stat().st_size < 8_000]
+    for path, item in random.Random(seed).sample(small, 4):
+        assert [(name, wrong) for name, _, wrong in find_differences(path, item) if wrong] == [], path

@@ -21,7 +21,7 @@ from pyptx.driver.images import read_image
 from pyptx.ir import Module
 from pyptx.isa.targets import find_target
 from pyptx.parser import parse
-from pyptx.toolchain import assemble, default_target
+from pyptx.toolchain import AssemblyError, assemble, default_target
 from tools.corpus import inputs, manifest
 from tools.corpus.manifest import Entry, File
 from tools.sim_corpus import list_arguments
@@ -44,7 +44,11 @@ def list_files(producers: Sequence[str] = ()) -> list[tuple[str, Path, File]]:
 
 def read_stored(text: str) -> str:
     """Return the PTX in the cubin that ptxas makes of a text."""
-    cubin = assemble(text, lineinfo=True, engine="ptxas").data
+    try:
+        cubin = assemble(text, lineinfo=True, engine="ptxas").data
+    except AssemblyError:
+        # A module that is to be linked with others.
+        cubin = assemble(text, lineinfo=True, engine="ptxas", options=["-c"]).data
     buffer = ctypes.create_string_buffer(cubin, len(cubin))
     return read_image(ctypes.addressof(buffer), find_target(default_target(text)), from_images=True)
 

@@ -11,8 +11,8 @@ from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.line_info import restore_lines
 from pyptx.isa.targets import FIRST_PTX, Target, find_target
 from pyptx.toolchain import ToolFailed, ToolMissing, default_target
-from pyptx.toolchain.elf import ELF_MAGIC, read_elf
-from pyptx.toolchain.extraction import extract_ptx
+from pyptx.toolchain.elf import ELF_MAGIC, Elf, read_elf
+from pyptx.toolchain.extraction import extract_images
 
 _ELF, _FATBIN, _WRAPPER = ELF_MAGIC[:4], b"\x50\xed\x55\xba", b"\xb1\x43\x62\x46"
 _TEXT = ".nv_debug_ptx_txt"
@@ -24,6 +24,10 @@ _NOT_CHOSEN = (
     f"{_KEEP_PTX}; or load PTX"
 )
 _NO_PTX = f"this cubin holds machine code only: {_KEEP_PTX}; or load PTX"
+_NO_PTX_IN_FATBIN = (
+    "this fatbin holds no PTX: compile with `-lineinfo`, which stores it in the cubins, or with `-gencode "
+    "arch=compute_XX,code=compute_XX`"
+)
 _SEVERAL = (
     "this cubin was linked from several PTX modules, which cannot be linked here: link with `-lto`, or load one module"
 )
@@ -86,22 +90,36 @@ def _copy_fatbin(address: int, end: int | None) -> bytes:
 def _read_cubin(data: bytes, device: Target) -> str:
     """Return the PTX from which a cubin was compiled, if the compiler stored it and the device could run the cubin."""
     elf = read_elf(data)
-    if elf.arch // 10 != device.arch // 10 or elf.arch > device.arch:
+    if not _runs_on(elf, device):
         why = f"this cubin for sm_{elf.arch} cannot run on {device}: compile for it, or choose a GPU with --device"
         raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, why)
-    texts = [section.data for section in elf.sections if section.name.startswith(_TEXT)]
+    texts = _list_stored(elf)
     if len(texts) != 1:
         raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, _SEVERAL if texts else _NO_PTX)
+    return texts[0]
+
+
+def _runs_on(elf: Elf, device: Target) -> bool:
+    return elf.arch // 10 == device.arch // 10 and elf.arch <= device.arch
+
+
+def _list_stored(elf: Elf) -> list[str]:
+    """Return the PTX of each module in a cubin, as far as it is stored."""
     # Lines end with NUL in the image.
-    return restore_lines(texts[0].replace(b"\0", b"\n").decode("utf-8", "replace"), elf)
+    texts = [section.data.replace(b"\0", b"\n") for section in elf.sections if section.name.startswith(_TEXT)]
+    return [restore_lines(text.decode("utf-8", "replace"), elf) for text in texts]
 
 
 def _read_fatbin(data: bytes, device: Target) -> str:
-    """Return the PTX of a fatbin for the newest target that the device provides. cuobjdump takes it out: the format of
-    the members, which are compressed, is not documented."""
-    texts = {
-        find_target(name): text for text in extract_ptx(data).values() if (name := default_target(text)) in FIRST_PTX
-    }
+    """Return the PTX of a fatbin for the newest target that the device provides, its own or that of its cubins.
+    cuobjdump takes both out: the format of the members, which are compressed, is not documented."""
+    own_texts, cubins = extract_images(data)
+    stored = [_list_stored(elf) for elf in map(read_elf, cubins.values()) if _runs_on(elf, device)]
+    # The fatbin's own text is complete, so it replaces the same text of a cubin.
+    all_texts = [*(texts[0] for texts in stored if len(texts) == 1), *own_texts.values()]
+    texts = {find_target(name): text for text in all_texts if (name := default_target(text)) in FIRST_PTX}
+    if not texts:
+        raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, _NO_PTX_IN_FATBIN)
     usable = [target for target in texts if device.provides(target)]
     if not usable:
         names = ", ".join(map(str, texts))

@@ -1,4 +1,4 @@
-"""Extracts PTX from cubins, fatbins, object files, libraries and executables with cuobjdump."""
+"""Extracts PTX and cubins from fatbins, object files, libraries and executables with cuobjdump."""
 
 from __future__ import annotations
 
@@ -17,15 +17,22 @@ def holds_ptx(data: bytes) -> bool:
 
 def extract_ptx(data: bytes, *, timeout: float = DEFAULT_TIMEOUT) -> dict[str, str]:
     """Return the PTX texts in a binary by the names that cuobjdump gives them; ToolFailed if there are none."""
-    tool = find_tool("cuobjdump")
-    with create_private_folder() as folder:
-        (folder / "in").write_bytes(data)
-        run_result = run([tool.path, "--extract-ptx", "all", "in"], cwd=folder, timeout=timeout)
-        files = sorted(folder.glob("*.ptx"))
-        if files:
-            return {path.name: path.read_bytes().rstrip(b"\0").decode("utf-8", "replace") for path in files}
-    if run_result.status != 0:
-        raise run_result.make_failure()
+    texts, _ = extract_images(data, timeout=timeout)
+    if texts:
+        return texts
     message = "no PTX in this file: it contains only machine code"
     help = "compile with -gencode arch=compute_XX,code=compute_XX to keep the PTX"
     raise ToolFailed([rules.TOOL_FAILED.report(None, message, help=help)])
+
+
+def extract_images(data: bytes, *, timeout: float = DEFAULT_TIMEOUT) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Return the PTX texts and the cubins in a binary by the names that cuobjdump gives them."""
+    tool = find_tool("cuobjdump")
+    with create_private_folder() as folder:
+        (folder / "in").write_bytes(data)
+        run_result = run([tool.path, "--extract-ptx", "all", "--extract-elf", "all", "in"], cwd=folder, timeout=timeout)
+        texts = {path.name: path.read_bytes().rstrip(b"\0") for path in sorted(folder.glob("*.ptx"))}
+        cubins = {path.name: path.read_bytes() for path in sorted(folder.glob("*.cubin"))}
+    if not texts and not cubins and run_result.status != 0:
+        raise run_result.make_failure()
+    return {name: text.decode("utf-8", "replace") for name, text in texts.items()}, cubins

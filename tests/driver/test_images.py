@@ -239,7 +239,24 @@ def test_a_fatbin_without_ptx_names_the_option(tmp_path: Path) -> None:
     (tmp_path / "one.cubin").write_bytes(assemble(TEXT, engine="ptxas").data)
     code, text = refuse(create_fatbin(tmp_path, "kind=elf,sm=90,file=one.cubin"))
     assert code == Code.ERROR_NO_BINARY_FOR_GPU
-    assert text.endswith("compile with -gencode arch=compute_XX,code=compute_XX to keep the PTX")
+    assert text == (
+        "this fatbin holds no PTX: compile with `-lineinfo`, which stores it in the cubins, or with `-gencode "
+        "arch=compute_XX,code=compute_XX`"
+    )
+
+
+def test_the_cubins_of_a_fatbin_are_read_too(tmp_path: Path) -> None:
+    (tmp_path / "90.cubin").write_bytes(assemble(TEXT, lineinfo=True, engine="ptxas").data)
+    (tmp_path / "80.ptx").write_text(TEXT.replace("sm_90", "sm_80"), "ascii")
+    newer = TEXT.replace("8.0", "9.0").replace("sm_90", "sm_100")
+    (tmp_path / "100.cubin").write_bytes(assemble(newer, lineinfo=True, engine="ptxas").data)
+    members = ["kind=elf,sm=90,file=90.cubin", "kind=ptx,sm=80,file=80.ptx", "kind=elf,sm=100,file=100.cubin"]
+    fatbin = create_fatbin(tmp_path, *members)
+    for device, target in (("sm_89", "80"), ("sm_90a", "90"), ("sm_100a", "100"), ("sm_120a", "80")):
+        assert f".target sm_{target}\n" in read(fatbin, device)
+    (tmp_path / "90.ptx").write_text(TEXT.replace("7;", "8;"), "ascii")
+    both = create_fatbin(tmp_path, *members, "kind=ptx,sm=90,file=90.ptx")
+    assert "8;" in read(both, "sm_90a")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """Runs programs of CUDA's Python packages, unmodified, on the simulated driver: cuda-bindings, cuda.core with NVRTC,
-numba-cuda, and Triton with PyTorch tensors on the CPU as H100 and as B200. Each must compute the right result. Planted
-errors must be reported at the line of the kernel and of the launch, or of the call of the program that is wrong, and
-nothing else but what Triton's own code does, which tools/driver_programs/triton_accepted.json explains.
+numba-cuda, Triton with PyTorch tensors on the CPU as H100 and as B200, and kernels of the CuTe DSL and Warp that
+programs launch themselves. Each must compute the right result. Planted errors must be reported at the line of the
+kernel and of the launch, or of the call of the program that is wrong, and nothing else but what compilers emit, which
+tools/driver_programs/accepted.json explains.
 
-python -m tools.audit_driver [--cache build/driver] [--python PYTHON]
+python -m tools.audit_driver [--cache build] [--python PYTHON]
 """
 
 from __future__ import annotations
@@ -24,11 +25,22 @@ from tools.corpus.python_producers.build import PRODUCERS, install
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "tools"
-PACKAGES = (
-    *PRODUCERS["numba"].packages, *PRODUCERS["triton"].packages, "torch==2.13.0", "ml_dtypes==0.6.0", "tqdm==4.70.1",
-)  # fmt: skip
-"""numba-cuda brings cuda-core, NVRTC and nvJitLink; the last two are what the simulator needs."""
-SHOWN = ("numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-nvjitlink", "triton", "torch")
+_SIMULATOR = "ml_dtypes==0.6.0", "tqdm==4.70.1"
+_BINDINGS = "cuda-bindings==13.5.0"
+PACKAGES = {
+    "driver": (*PRODUCERS["numba"].packages, *PRODUCERS["triton"].packages, "torch==2.13.0", *_SIMULATOR),
+    "driver_cutedsl": (*PRODUCERS["cutedsl"].packages, "numpy==2.4.6", _BINDINGS, *_SIMULATOR),
+    "driver_warp": (*PRODUCERS["warp"].packages, _BINDINGS, *_SIMULATOR),
+}
+"""The packages of each environment. numba-cuda brings cuda-core, NVRTC and nvJitLink."""
+SHOWN = {
+    "driver": (
+        "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-nvjitlink", "triton", "torch",
+    ),
+    "driver_cutedsl": ("nvidia-cutlass-dsl",),
+    "driver_warp": ("warp-lang",),
+}  # fmt: skip
+"""The packages whose versions are printed."""
 Found = tuple[str, str, str]
 """A finding: its code, the line of the launch, and the line of the kernel's source, or of the PTX without one."""
 
@@ -46,9 +58,10 @@ class Case:
     source: str = ""
     options: tuple[str, ...] = ("--from-images",)
     refusal: str = ""
+    environment: str = "driver"
 
 
-ACCEPTED = FOLDER / "driver_programs/triton_accepted.json"
+ACCEPTED = FOLDER / "driver_programs/accepted.json"
 _CORE, _NUMBA = "driver_programs/cuda_core_add.py", "driver_programs/numba_add.py"
 _CORE_GRAPH, _NUMBA_SUMS = "driver_programs/cuda_core_graph.py", "driver_programs/numba_sums.py"
 _CORE_BUGS, _NUMBA_BUGS = "driver_programs/cuda_core_bugs.py", "driver_programs/numba_bugs.py"
@@ -100,6 +113,18 @@ CASES = (
             ("load", "PTX0930", "        load[", "    value = tile"),
         )
     ),
+    *(
+        Case(
+            ("driver_programs/cutedsl_gemm.py",),
+            options=("--from-images", "--device", device),
+            environment="driver_cutedsl",
+        )
+        for device in ("h100", "b200")
+    ),
+    *(
+        Case(("driver_programs/warp_saxpy.py", count), *found, options=(), environment="driver_warp")
+        for count, *found in (("1000",), ("1001", "PTX1110", "call(driver.cuLaunchK"))
+    ),
 )
 
 
@@ -112,6 +137,7 @@ def find_problem(python: Path, case: Case) -> tuple[str, list[tuple[str, str]]]:
         command = [str(python), "-m", "pyptx", "simulate", *options, *case.words]
         environment = os.environ | {
             "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "TRITON_DEFAULT_FP_FUSION": "1",
+            "CUTE_DSL_KEEP": "cubin", "CUTE_DSL_DUMP_DIR": folder,
         }  # fmt: skip
         process = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True, check=False)
         launches: list[Any] = json.loads(report.read_text("utf-8"))["launches"] if report.exists() else []
@@ -153,7 +179,7 @@ def find_line(file: str, start: str) -> str:
 
 
 def read_accepted() -> list[dict[str, str]]:
-    """Return the findings in code that Triton generates, by code and kernel, each with the reason."""
+    """Return the findings in code that compilers generate, by code and kernel, each with the reason."""
     return json.loads(ACCEPTED.read_text("utf-8"))["accepted"]
 
 
@@ -162,24 +188,24 @@ def is_accepted(code: str, kernel: str) -> bool:
     return any(entry["code"] == code and fnmatchcase(kernel, entry["kernel"]) for entry in read_accepted())
 
 
-def list_versions(python: Path) -> str:
-    """Return the versions of the packages that the programs use."""
+def list_versions(python: Path, names: Sequence[str]) -> str:
+    """Return the versions of packages."""
     script = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
-    process = subprocess.run([python, "-c", script, *SHOWN], capture_output=True, text=True, check=True)
-    return ", ".join(f"{name} {version}" for name, version in zip(SHOWN, process.stdout.split(), strict=True))
+    process = subprocess.run([python, "-c", script, *names], capture_output=True, text=True, check=True)
+    return ", ".join(f"{name} {version}" for name, version in zip(names, process.stdout.split(), strict=True))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run every case; print one line for each."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--cache", type=Path, default=ROOT / "build" / "driver", help="where the environment is made")
+    options.add_argument("--cache", type=Path, default=ROOT / "build", help="where the environments are made")
     options.add_argument("--python", type=Path, help="the Python of an environment that has the packages")
     arguments = options.parse_args(argv)
-    python = arguments.python or install(arguments.cache, PACKAGES)
-    print(list_versions(python))
+    pythons = {name: arguments.python or install(arguments.cache / name, PACKAGES[name]) for name in PACKAGES}
+    print(", ".join(list_versions(pythons[name], SHOWN[name]) for name in PACKAGES))
     problems, seen = 0, set[tuple[str, str]]()
     for case in CASES:
-        problem, codes = find_problem(python, case)
+        problem, codes = find_problem(pythons[case.environment], case)
         problems += bool(problem)
         seen.update(codes)
         explained = sorted({code for code, kernel in codes if is_accepted(code, kernel)})

@@ -1,12 +1,9 @@
-"""Multiplies matrices with the CuTe DSL through the driver API: compiles for the current GPU, a Hopper or Blackwell one,
-loads the cubin that CUTE_DSL_KEEP stores, makes the tensor maps with the driver, and launches with cuda-bindings."""
+"""Multiplies matrices with the CuTe DSL through the driver API: compiles for the current GPU, a Hopper or Blackwell
+one, loads the cubin that CUTE_DSL_KEEP=cubin keeps, makes the tensor maps with the driver, and launches with
+cuda-bindings."""
 
 import ctypes
 import math
-import os
-import tempfile
-
-os.environ["CUTE_DSL_KEEP"], os.environ["CUTE_DSL_DUMP_DIR"] = "cubin", tempfile.mkdtemp()
 
 import cutlass
 import numpy as np

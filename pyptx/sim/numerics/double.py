@@ -78,7 +78,8 @@ def fma(a: F64, b: F64, c: F64, rounding: str = "rn") -> F64:
         ordinary = factors & np.isfinite(c)
         if rounding == "rn" and bool(np.all(_is_moderate(a * b) & _is_moderate(a) & _is_moderate(b) & _is_moderate(c))):
             total, _ = _sum_product(*_two_product(a, b), c)
-            return total
+            # An exact zero may come from zeros, whose signs decide.
+            return np.where(total == 0, a * b + c, total)
         (x, ex), (y, ey), (z, ez) = _normalize(a), _normalize(b), _normalize(c)
         high, low = _two_product(x, y)
         product_exponent = np.where(high == 0, -5000, ex + ey)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable
 from fractions import Fraction
@@ -106,6 +107,14 @@ def test_f64_fma_with_cancellation_and_small_results(rounding: str, tight: bool)
         scale = 2.0 ** np.random.default_rng(8).integers(-540, -470, COUNT)
         a, b = a * scale, b * scale
         c = np.nextafter(-(a * b), 0) * np.random.default_rng(9).choice([1.0, 0.5, 0.0, -1.0], COUNT)
+    check("fma", "f64", rounding, [a, b, c], double.fma(a, b, c, rounding))
+
+
+@pytest.mark.parametrize("rounding", DIRECTIONS)
+def test_f64_fma_of_zeros_and_ones(rounding: str) -> None:
+    """Zeros that come from zeros have a sign of their own, and numbers of moderate size take a shorter way."""
+    columns = zip(*itertools.product([0.0, -0.0, 1.0, -1.0, 0.5], repeat=3), strict=True)
+    a, b, c = (np.array(column * 8) for column in columns)
     check("fma", "f64", rounding, [a, b, c], double.fma(a, b, c, rounding))
 
 

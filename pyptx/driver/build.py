@@ -50,7 +50,10 @@ def write_entries() -> str:
 
 
 def _write_entry(name: str, entry: Entry, number: int) -> str:
-    values = ", ".join(f"(uint64_t)a{index}" for index in range(len(entry.kinds)))
+    values = ", ".join(
+        f"(uint64_t)(uintptr_t)&a{index}" if kind == "handle" else f"(uint64_t)a{index}"
+        for index, kind in enumerate(entry.kinds)
+    )
     arguments = f"(const uint64_t[]){{{values}}}" if entry.kinds else "NULL"
     function = "pyptx_driver_give_back" if _GIVES_BACK.search(name) else "pyptx_driver_call"
     return f"int {name}({write_parameters(entry.kinds)}) {{ return {function}({number}, {arguments}); }}"

@@ -186,7 +186,7 @@ def require_access(driver: Driver, task: Task) -> None:
 
 def _find_access(context: Context, allocation: Allocation) -> int:
     """Return how the kernels of a context may access memory, by its number in the enum `CUmemAccess_flags`."""
-    if allocation.kind not in ("device", "mapped"):
+    if allocation.kind not in ("device", "mapped", "imported"):
         return READ_WRITE
     access = allocation.pool.access if allocation.pool is not None else allocation.access
     if access is not None:
@@ -209,7 +209,7 @@ def report_leaks(driver: Driver, device: int) -> None:
         return
     allocations: dict[tuple[str, str], list[int]] = {}
     for allocation in driver.heap.allocations.values():
-        if allocation.device == device and allocation.kind not in ("registered", "bound"):
+        if allocation.device == device and allocation.kind not in ("registered", "bound", "imported"):
             allocations.setdefault((allocation.place, allocation.kind), []).append(allocation.size)
     for (place, kind), sizes in allocations.items():
         rule = rules.LEAK

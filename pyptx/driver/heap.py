@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.pages import PAGE, renew_pages
 from pyptx.driver.pools import Location, Pool
 from pyptx.sim.hazards.ranges import Ranges
 from pyptx.sim.state.address_space import AddressSpace
@@ -30,8 +32,9 @@ _QUARANTINE_COUNT, _QUARANTINE_BYTES = 256, 1 << 28
 
 @dataclass(slots=True)
 class Allocation:
-    """Memory with one owner. `kind` is `device`, `managed`, `host` (page-locked), `registered`, `mapped` or `bound` (to
-    a multicast object, without a mapping of the program); `data` keeps memory of ours alive."""
+    """Memory with one owner. `kind` is `device`, `managed`, `host` (page-locked), `registered`, `mapped`, `bound` (to
+    a multicast object, without a mapping of the program) or `imported` (from another process); `data` keeps memory of
+    ours alive."""
 
     address: int
     size: int
@@ -44,6 +47,9 @@ class Allocation:
     pool: Pool | None = None
     access: dict[Location, int] | None = None
     """Which locations may access it, if that was said of this memory; otherwise, contexts say it."""
+    handle: bytes = b""
+    """What other processes open it with, if the program asked for that, and the file of its pages."""
+    file: int = -1
 
     @property
     def is_freed_as_device_memory(self) -> bool:
@@ -81,7 +87,8 @@ class Heap:
         """Allocate memory; DriverError if the device, of `limit` bytes, or this machine has no room for it."""
         if self.used.get(device, 0) + size > limit:
             raise DriverError(Code.ERROR_OUT_OF_MEMORY)
-        data = self.reserve(size)
+        # Pages of its own can be shared with other processes.
+        data = self.reserve(size, PAGE) if kind == "device" else self.reserve(size)
         allocation = self.register(data.ctypes.data, data, kind, device, place)
         if kind == "device" and size <= _MOST_FRESH:
             region = self._fresh[allocation.address] = self.space.regions[
@@ -91,15 +98,15 @@ class Heap:
             self._fresh_starts = None
         return allocation
 
-    def reserve(self, size: int) -> Bytes:
-        """Return aligned memory of this process that no allocation uses yet."""
+    def reserve(self, size: int, alignment: int = ALIGNMENT) -> Bytes:
+        """Return memory of this process that no allocation uses yet, aligned at both ends."""
         if not size:
             raise DriverError(Code.ERROR_INVALID_VALUE)
         try:
-            buffer = np.empty(size + ALIGNMENT, np.uint8)
+            buffer = np.empty(size + 2 * alignment, np.uint8)
         except (MemoryError, ValueError):
             raise DriverError(Code.ERROR_OUT_OF_MEMORY) from None
-        start = -buffer.ctypes.data % ALIGNMENT
+        start = -buffer.ctypes.data % alignment
         return buffer[start : start + size]
 
     def register(self, address: int, data: Bytes, kind: str, device: int, place: str = "") -> Allocation:
@@ -133,7 +140,10 @@ class Heap:
             self.used[allocation.device] -= allocation.size
         if allocation.pool is not None:
             allocation.pool.give(allocation.size)
-        if allocation.kind not in ("registered", "mapped", "bound"):
+        if allocation.file >= 0:
+            renew_pages(address, allocation.size + -allocation.size % PAGE)
+            os.close(allocation.file)
+        if allocation.kind not in ("registered", "mapped", "bound", "imported"):
             self._quarantine(allocation)
         return allocation
 
@@ -157,7 +167,7 @@ class Heap:
                 for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
                     region.initial[start:end] = True
                 if first < last and region.initial.all():
-                    self._end_fresh(address)
+                    self.end_fresh(address)
 
     def _find_fresh(self, ranges: Ranges) -> list[int]:
         """Return the fresh memory that ranges may overlap, without looking at all of it."""
@@ -176,9 +186,10 @@ class Heap:
     def forget_fresh(self) -> None:
         """Assume that all memory has a value, after work whose writes are not known."""
         for address in list(self._fresh):
-            self._end_fresh(address)
+            self.end_fresh(address)
 
-    def _end_fresh(self, address: int) -> None:
+    def end_fresh(self, address: int) -> None:
+        """Assume that an allocation has a value in every byte."""
         region = self._fresh.pop(address, None)
         if region is not None:
             self._fresh_starts = None
@@ -195,7 +206,7 @@ class Heap:
         """Return the kind of an address: `device` also for mapped memory and variables of modules; empty if unknown."""
         allocation = self.find(address)
         if allocation is not None:
-            return "device" if allocation.kind == "mapped" else allocation.kind
+            return "device" if allocation.kind in ("mapped", "imported") else allocation.kind
         region = self.space.find_region(address)
         return "device" if region is not None and address < region.low + region.size else ""
 

@@ -28,6 +28,7 @@ from pyptx.driver.signatures import PER_THREAD, Entry
 if TYPE_CHECKING:
     from pyptx.driver.captures import Capture
     from pyptx.driver.multicasts import Multicast
+    from pyptx.driver.sharing import Import
 
 T = TypeVar("T")
 INTERRUPTED = -1
@@ -132,6 +133,8 @@ class Driver:
         """The memory pools that the program chose, by location and type of allocations."""
         self.graph_pools: dict[int, Pool] = {}
         """What graphs allocate, by device."""
+        self.imports: dict[bytes, Import] = {}
+        """The memory of other processes, by its handles."""
         self.multicasts: list[Multicast] = []
         """The multicast objects."""
         self.captures: list[Capture] = []

@@ -103,7 +103,7 @@ def write_sources(version: int) -> dict[str, str]:
 def _write_declarations() -> str:
     """Declare the functions of the driver, each with its variant."""
     plain = {symbol.name: symbol.plain for symbol in list_symbols()}
-    lines = ["#pragma once", "#include <stddef.h>", "#include <stdint.h>"]
+    lines = ["#pragma once", "#include <stddef.h>", "#include <stdint.h>", "typedef struct { char bytes[64]; } Handle;"]
     lines += ["int cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);"]
     for name in dict.fromkeys([*plain, *ENTRIES]):
         entry = ENTRIES.get(name, ENTRIES.get(plain.get(name, "")))

@@ -1,7 +1,7 @@
 """Which Python function answers a driver function, and the kinds of its parameters.
 
 A kind is one word: `pointer` (also handles and device addresses), `result` (a pointer that must not be null), `size`,
-`int`, `uint`, `ushort`, `byte`.
+`int`, `uint`, `ushort`, `byte`, `handle` (a structure of 64 bytes, whose address the answer gets).
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from typing import Any
 
 PER_THREAD = 1 << 16
 """Added to the number of an entry if stream 0 is the default stream of the calling thread."""
-KINDS = {"pointer": "Q", "result": "Q", "size": "Q", "int": "i4x", "uint": "I4x", "ushort": "H6x", "byte": "B7x"}
+KINDS = {
+    "pointer": "Q", "result": "Q", "size": "Q", "int": "i4x", "uint": "I4x", "ushort": "H6x", "byte": "B7x",
+    "handle": "Q",
+}  # fmt: skip
 C_TYPES = {
     "pointer": "uintptr_t", "result": "uintptr_t", "size": "size_t", "int": "int", "uint": "unsigned",
-    "ushort": "unsigned short", "byte": "unsigned char",
+    "ushort": "unsigned short", "byte": "unsigned char", "handle": "Handle",
 }  # fmt: skip
 
 

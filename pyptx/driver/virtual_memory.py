@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.pages import hide_pages, map_file, release_pages, reserve_pages
 from pyptx.driver.pools import Location
 
 if TYPE_CHECKING:
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
 
 GRANULARITY = 2 << 20
 """Sizes and addresses are multiples of it."""
-_NO_ACCESS, _FIXED, _NO_RESERVE = 0, 0x10, 0x4000
-_FAILED = (1 << 64) - 1
-_C = ctypes.CDLL(None, use_errno=True)
-_C.mmap.restype = ctypes.c_void_p
-_C.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-_C.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 @dataclass(eq=False)
@@ -66,7 +59,7 @@ class Physical(Backing):
         return cls(handle, size, device, properties, file)
 
     def map_at(self, address: int, size: int) -> None:
-        _map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _FIXED, self.file)
+        map_file(address, size, self.file)
 
     def close(self, driver: Driver) -> None:
         driver.heap.used[self.device] -= self.size
@@ -101,7 +94,7 @@ class Range:
     def reserve(cls, size: int, alignment: int) -> Range:
         """Reserve addresses. DriverError if there are none."""
         room = size + max(alignment, GRANULARITY)
-        start = _map(0, room, _NO_ACCESS, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE, -1)
+        start = reserve_pages(room)
         return cls(start + -start % max(alignment, GRANULARITY), size, start, room)
 
     def map(self, address: int, size: int, backing: Backing) -> None:
@@ -134,19 +127,11 @@ class Range:
 
     def unmap(self, mapping: Mapping) -> None:
         """Make the addresses of a mapping reserved only."""
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED | _NO_RESERVE
-        _map(mapping.address, mapping.size, _NO_ACCESS, flags, -1)
+        hide_pages(mapping.address, mapping.size)
         del self.mappings[mapping.address]
 
     def free(self) -> None:
         """Return the addresses to the system. DriverError if anything is mapped."""
         if self.mappings:
             raise DriverError(Code.ERROR_INVALID_VALUE)
-        _C.munmap(self.start, self.room)
-
-
-def _map(address: int, size: int, protection: int, flags: int, file: int) -> int:
-    result = _C.mmap(address or None, size, protection, flags, file, 0)
-    if result == _FAILED:
-        raise DriverError(Code.ERROR_OUT_OF_MEMORY)
-    return int(result)
+        release_pages(self.start, self.room)

@@ -22,6 +22,7 @@ TYPES = {
     "int": "int", "unsigned int": "uint", "size_t": "size", "CUdevice": "int", "unsigned char": "byte",
     "unsigned short": "ushort", "CUdeviceptr": "pointer", "unsigned long long": "size",
     "CUmemLocation": "size", "CUmemGenericAllocationHandle": "size",
+    "CUipcMemHandle": "handle",
 }  # fmt: skip
 HANDLES = {
     "CUcontext", "CUmodule", "CUfunction", "CUstream", "CUevent", "CUlibrary", "CUkernel", "CUgraph", "CUgraphExec",

@@ -47,6 +47,8 @@ def parse_runtime_kind(parameter: str) -> str:
     """Return the kind of a C parameter."""
     if "*" in parameter or "[" in parameter:
         return "pointer"
+    if "cudaIpcMemHandle_t" in parameter:
+        return "handle"
     if re.search(r"\bcuda\w+_t\b", parameter) or re.search(r"\bcuda(HostFn|StreamCallback)\w*\b", parameter):
         return "pointer"
     named = re.search(r"\b(dim3|cudaExtent|cudaPitchedPtr|cudaMemLocation)\b", parameter)

@@ -17,6 +17,7 @@ from pyptx.driver.calls import (
     modules,
     multicasts,
     pools,
+    sharing,
     streams,
     tensor_maps,
     user_objects,
@@ -44,5 +45,6 @@ SUBJECTS = (
     user_objects,
     virtual_memory,
     multicasts,
+    sharing,
 )
 """The modules whose functions answer calls."""

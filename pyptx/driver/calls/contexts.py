@@ -55,7 +55,7 @@ def _reset(driver: Driver, context: Context) -> None:
         drop_captures(driver, context.device)
         report_leaks(driver, context.device)
         for address, allocation in list(driver.heap.allocations.items()):
-            if allocation.device == context.device and allocation.kind not in ("mapped", "bound"):
+            if allocation.device == context.device and allocation.kind not in ("mapped", "bound", "imported"):
                 driver.heap.free(address, (allocation.kind,))
     context.error = None
     context.limits.clear()

@@ -12,7 +12,7 @@ from pyptx.driver.signatures import entry
 from pyptx.driver.streams import find_stream, synchronize
 
 _DEVICE_MEMORY, _HOST_MEMORY = 2, 1
-_KINDS = ("device", "managed", "mapped")
+_KINDS = ("device", "managed", "mapped", "imported")
 _POOL = 17
 
 

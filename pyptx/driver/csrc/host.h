@@ -3,6 +3,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What the kind `handle` stands for: a structure that programs pass by value. */
+typedef struct {
+    char bytes[64];
+} Handle;
+
 int pyptx_driver_call(int entry, const uint64_t *arguments);
 /* The same for functions that end or free something: they succeed when Python has ended, since the process ends too. */
 int pyptx_driver_give_back(int entry, const uint64_t *arguments);

@@ -37,8 +37,10 @@ def launch(
     with explained(plan), in_context(device) as context:
         check_limits(plan, device)
         data = encode_plan(plan, arrays)
-        loaded = find_loaded(plan, context, device)
-        _note_capture(loaded, stream)
+        is_captured = is_capturing(stream)
+        loaded = find_loaded(plan, context, device, unloads=not is_captured)
+        # A graph may contain it from now on.
+        loaded.is_captured = loaded.is_captured or is_captured
         attributes = list_attributes(plan, cooperative=cooperative, programmatic=programmatic)
         _submit(plan, loaded, context, data, stream, attributes)
 
@@ -142,11 +144,6 @@ def find_limit(name: Any, device: int) -> int:
     if key not in _LIMITS:
         _LIMITS[key] = call("cuDeviceGetAttribute", name, device)
     return _LIMITS[key]
-
-
-def _note_capture(loaded: Loaded, stream: int) -> None:
-    """Keep a kernel loaded that a graph is going to contain."""
-    loaded.is_captured = loaded.is_captured or is_capturing(stream)
 
 
 def _configure(plan: Plan, stream: int, attributes: list[tuple[int, bytes]]) -> Any:

@@ -44,15 +44,17 @@ _RETIRED: list[tuple[int, Loaded]] = []
 driver, so the next load unloads these."""
 
 
-def find_loaded(plan: Plan, context: int, device: int) -> Loaded:
-    """Return a plan's kernel in the current context; load it if needed."""
+def find_loaded(plan: Plan, context: int, device: int, *, unloads: bool = True) -> Loaded:
+    """Return a plan's kernel in the current context; load it if needed. A load also unloads what is gone, unless a
+    capture forbids to wait for the device."""
     key = id(plan.kernel_trace)
     loaded = _LOADED.get(key, {}).get(context)
     if loaded is None:
         with _LOCK:
             loaded = _LOADED.get(key, {}).get(context)
             if loaded is None:
-                unload_retired()
+                if unloads:
+                    unload_retired()
                 loaded = _load(plan, device)
                 if key not in _LOADED:
                     _LOADED[key] = {}

@@ -53,7 +53,7 @@ def _convert(image: Image, raw: Array) -> Array:
 
 
 def apply_address_mode(index: Array, size: int, mode: str) -> tuple[Array, Array]:
-    """Return texel indices inside the image, and which lanes do not get the border color."""
+    """Return texel indices, which `fetch` clamps to the image, and which lanes do not get the border color."""
     everywhere = np.ones(len(index), bool)
     if mode == "wrap":
         return index % size, everywhere
@@ -61,8 +61,8 @@ def apply_address_mode(index: Array, size: int, mode: str) -> tuple[Array, Array
         offset = index % (2 * size)
         return np.where(offset < size, offset, 2 * size - 1 - offset), everywhere
     if mode == "clamp_to_edge":
-        return np.clip(index, 0, size - 1), everywhere
-    return np.clip(index, 0, size - 1), (index >= 0) & (index < size)
+        return index, everywhere
+    return index, (index >= 0) & (index < size)
 
 
 def _select_modes(image: Image, sampler: Sampler) -> tuple[str, str, str]:

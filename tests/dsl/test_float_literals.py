@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pyptx import PtxError, ptx, reg
-from pyptx.types import e4m3, e5m2, ue8m0
+from pyptx.types import e4m3, e5m2, u32, ue8m0
 from tests.messages import raises
 
-from .tracing import assert_rejected, code
+from .tracing import assert_rejected, code, refusal
 
 
 def test_a_register_of_eight_bits_takes_a_number() -> None:
@@ -37,3 +37,8 @@ def test_what_a_format_does_not_have_is_refused() -> None:
     assert_rejected(huge, "PTX0805", "-448 to 448")
     with raises(PtxError):
         code(inexact)
+
+
+def test_infinity_where_no_float_fits_is_refused_as_a_literal() -> None:
+    code_and_words = refusal(lambda: ptx.inst.add.u32(reg.scalar(u32), reg.scalar(u32), float("-inf")))
+    assert code_and_words == ("PTX0203", "`b` is .u32, found the number `0dFFF0000000000000`", None)

@@ -210,3 +210,17 @@ print(calls)
     process = run_program(program, order="deferred")
     assert process.stdout == "0 0\n700 700\n[]\n[6]\n"
     assert process.stderr.count("pyptx: launch of `add`") == 1
+
+
+def test_deferred_work_runs_before_its_context_is_reset(run_program: Run) -> None:
+    program = """\
+from scenes import *
+begin("")
+calls = []
+notice = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(calls.append)
+call("cuLaunchHostFunc", first, notice, 5)
+print(calls)
+call("cuDevicePrimaryCtxReset_v2", 0)
+print(calls)
+"""
+    assert run_program(program, order="deferred").stdout == "[]\n[5]\n"

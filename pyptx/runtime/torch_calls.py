@@ -89,7 +89,7 @@ def call_operator(
     keywords: Mapping[str, Any],
 ) -> Any:
     """Call an operator; return its outputs, or the tensors given as `out`."""
-    name, input_names, output_names, raw_names, numbers = signature
+    name, input_names, output_names, raw_names, numbers, returns = signature
     targets = [] if out is None else _as_list(out)
     tensors = _convert(input_names, inputs, "input")
     given = _convert(output_names if targets else (), targets, "output")
@@ -124,6 +124,9 @@ def call_operator(
     if given:
         operator.out(*tensors, **typed, **dict(zip(output_names, given, strict=True)))
         return targets[0] if len(targets) == 1 else tuple(targets)
+    if output_names:
+        # PyTorch caches what it compiles by the text of the graph, which must say whatever the results depend on.
+        typed["returns"] = returns
     result = (operator.memory if memory else operator.default)(*tensors, **typed)
     return result if output_names else ()
 

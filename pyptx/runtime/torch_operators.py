@@ -22,9 +22,9 @@ from pyptx.runtime.torch_refusals import make_backward, needs_gradient, refuse_w
 
 torch: Any = import_module("torch")
 
-Signature = tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-"""The operator's name, the names of the inputs, outputs and raw parameters, and those of the arguments that are
-numbers. `torch.compile` reads it, hence no class."""
+Signature = tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], str]
+"""The operator's name, the names of the inputs, outputs and raw parameters, those of the arguments that are numbers,
+and what it returns. `torch.compile` reads it, hence no class."""
 
 
 class Recorded(Paired, Traceable, Protocol):
@@ -65,6 +65,13 @@ class Operator(NamedTuple):
             keywords = split_options(keywords, self.kernel, self.gradient.kernel)[0]
         return targets, keywords
 
+    def check_returns(self, recorded: str) -> None:
+        """Refuse a program that was compiled when the kernel had other outputs."""
+        returns = self.signature[5]
+        if recorded not in ("", returns):
+            text = f"the program was compiled when `{self.kernel.name}` returned {recorded}; it returns {returns}"
+            raise PtxError([TRANSFORMS.report(None, text, help="compile or export it anew")])
+
     def read_keywords(self, arguments: Mapping[str, Any], memory: Sequence[Any] = ()) -> dict[str, Any]:
         """Return all keywords of a call."""
         names = (*self.signature[4], "grid")
@@ -80,7 +87,7 @@ _OPERATORS: dict[tuple[str, str, str], Operator] = {}
 _NAMES: set[str] = set()
 _TYPES = {"f": "float?", "u": "SymInt?", "s": "SymInt?", "b": "SymInt?"}
 _OPTIONS = ("grid", "cooperative", "programmatic")
-_ARGUMENTS = ("options", "memory")
+_ARGUMENTS = ("options", "memory", "returns")
 _TAGS = ("pt2_compliant_tag", "needs_exact_strides", "needs_fixed_stride_order")
 
 
@@ -120,7 +127,9 @@ def _make_operator(kernel: Recorded, gradient: Gradient | None, name: str | None
         text = f"PyTorch calls an argument `{taken[0]}` that is none of the parameters of `{kernel.name}`"
         raise PtxError([TRANSFORMS.report(None, text, help="rename the parameter")])
     raw_names = tuple(dict.fromkeys(param.name for param in params))
-    return Operator(kernel, gradient, (name, tuple(tensors[:count]), tuple(tensors[count:]), raw_names, numbers))
+    returns = ", ".join(f"{tile.dtype.name}[{', '.join(map(str, tile.shape))}]" for tile in kernel.out_specs)
+    signature = name, tuple(tensors[:count]), tuple(tensors[count:]), raw_names, numbers, returns
+    return Operator(kernel, gradient, signature)
 
 
 def _choose_name(kernel: Recorded, gradient: Gradient | None) -> str:
@@ -145,13 +154,13 @@ def _define(operator: Operator) -> None:
 def _write_schemas(operator: Operator) -> dict[str, str]:
     """Return the schema of each overload: the default one writes nothing but what it returns, `out` the tensors given
     for outputs, and `memory` what raw parameters point to. A kernel without outputs writes its inputs."""
-    _, inputs, outputs, raw_names, numbers = operator.signature
+    _, inputs, outputs, raw_names, numbers, _ = operator.signature
     kernels = (operator.kernel, operator.gradient.kernel) if operator.gradient else (operator.kernel,)
     params = [parse_raw_parameter(*param) for kernel in kernels for param in kernel.definition.raw_params]
     types = {param.name: _TYPES.get(param.type.ptx[1], "") for param in params}
     tensors = ", ".join(f"Tensor {name}" if outputs else f"Tensor({name}!) {name}" for name in inputs)
     values = "".join(f"{types.get(name, 'SymInt?')} {name}=None, " for name in numbers)
-    start = f"({tensors}{', ' if inputs else ''}*, {values}str options='', SymInt[]? grid=None"
+    start = f"({tensors}{', ' if inputs else ''}*, {values}str options='', str returns='', SymInt[]? grid=None"
     returns = "Tensor" if len(outputs) == 1 else f"({', '.join('Tensor' for _ in outputs)})"
     schemas = {"": f"{start}) -> {returns}"} if inputs or outputs else {}
     if operator.gradient:
@@ -169,6 +178,7 @@ def _implement(operator: Operator, name: str, *, is_functional: bool) -> None:
     kernel, full_name = operator.kernel, f"pyptx::{name}"
 
     def run(*tensors: Any, **arguments: Any) -> Any:
+        operator.check_returns(arguments.pop("returns", ""))
         results = NotImplemented if arguments else kernel.repeat(tensors)
         if results is not NotImplemented:
             return results
@@ -178,6 +188,7 @@ def _implement(operator: Operator, name: str, *, is_functional: bool) -> None:
         return result if operator.signature[2] and not targets else None
 
     def infer(*tensors: Any, **arguments: Any) -> Any:
+        operator.check_returns(arguments.pop("returns", ""))
         memory = arguments.get("memory", ())
         targets, keywords = operator.read(arguments, [0 for _ in memory])
         options = {name: keywords.pop(name) for name in _OPTIONS if name in keywords}

@@ -102,7 +102,7 @@ def test_the_graph_names_the_kernel_and_its_options() -> None:
     function(X)
     (node,) = [node for node in graphs[0].graph.nodes if "pyptx" in str(node.target)]
     assert str(node.target) == "pyptx.tests_runtime_torch_kernels__product.default"
-    assert node.kwargs == {"options": "factor=3"}
+    assert node.kwargs == {"options": "factor=3", "returns": "f32[n]"}
 
 
 def test_a_second_call_compiles_nothing() -> None:

@@ -49,7 +49,7 @@ def test_operators_pass_the_checks_of_pytorch(call: Any, overload: str, argument
 def test_a_schema_has_the_tensors_and_numbers_of_the_kernel() -> None:
     name = "pyptx::tests_runtime_torch_kernels__shift"
     start = "(Tensor x, *, SymInt? rows=None, SymInt? cols=None, float? bias=None, SymInt? count=None, "
-    options = 'str options="", SymInt[]? grid=None'
+    options = 'str options="", str returns="", SymInt[]? grid=None'
     schemas = operator(shift)
     assert str(schemas.default._schema) == f"{name}{start}{options}) -> Tensor"
     assert str(schemas.out._schema) == f"{name}.out{start}{options}, Tensor(memory!)[] memory, Tensor(y!) y) -> ()"
@@ -143,6 +143,13 @@ def test_exported_programs_may_have_a_dynamic_size() -> None:
     program = torch.export.export(Shift(), (torch.zeros(4, 32),), dynamic_shapes={"x": {0: rows}})
     x = torch.randn(7, 32)
     assert torch.equal(program.module()(x), Shift()(x))
+
+
+def test_a_program_of_a_kernel_with_other_outputs_is_refused() -> None:
+    for x in (X, X.to("meta")):
+        with raises(PtxError, match=r"compiled when `product` returned f64\[n\]; it returns f32\[n\]"):
+            operator(product).default(x, x, returns="f64[n]")
+    assert torch.equal(operator(product).default(X, X, returns="f32[n]"), X * X)
 
 
 def test_objects_of_another_process_are_refused() -> None:

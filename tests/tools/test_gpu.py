@@ -10,7 +10,7 @@ import pytest
 import pyptx.driver
 from examples.kernels import vector_add
 from examples.parts.runs import RUNS
-from tools.gpu import jax_kernels, kernels
+from tools.gpu import jax_kernels, kernels, torch_compilers
 from tools.gpu.__main__ import main
 from tools.gpu.checks import CHECKS, Machine, check
 
@@ -69,3 +69,9 @@ def test_checks_of_jax_hold_on_its_cpu(seed: int, name: str) -> None:
     (chosen,) = (check for check in CHECKS if check.name == name)
     assert chosen.find_missing(machine) == [jax_kernels.JAX]
     assert chosen.run(machine)
+
+
+def test_a_check_of_pytorch_holds_on_its_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_compilers, "DEVICE", "cpu")
+    monkeypatch.setattr(torch_compilers, "BACKEND", "aot_eager")
+    assert torch_compilers.torch_gradients(Machine("sm_90a", is_simulated=True)) == "2 functions"

@@ -16,6 +16,9 @@ from calls import *
 from pyptx.driver.calls import ENTRIES
 buffer = ctypes.create_string_buffer(1 << 16)
 place = ctypes.addressof(buffer)
+class Handle(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * 64)]
+HANDLE = {"handle": Handle()}
 for name, entry in ENTRIES.items():
     if name not in SKIPPED:
         start()
@@ -58,7 +61,9 @@ def test_null_results_and_handles_are_refused(run_program: Run) -> None:
 
 
 def test_numbers_that_name_nothing_are_refused(run_program: Run) -> None:
-    values = "{'result': place, 'pointer': place, 'size': 1 << 62, 'int': -1, 'uint': 7, 'ushort': 7, 'byte': 7}"
+    values = (
+        "{'result': place, 'pointer': place, 'size': 1 << 62, 'int': -1, 'uint': 7, 'ushort': 7, 'byte': 7, **HANDLE}"
+    )
     codes = call_all(run_program, values, CALL_ANYTHING)
     assert [name for name, code in codes.items() if code is Code.ERROR_UNKNOWN] == []
     handles = {name for name, code in codes.items() if code is Code.ERROR_INVALID_HANDLE}
@@ -66,7 +71,7 @@ def test_numbers_that_name_nothing_are_refused(run_program: Run) -> None:
 
 
 def test_a_device_that_does_not_exist_is_refused(run_program: Run) -> None:
-    values = "{'result': place, 'pointer': place, 'size': 64, 'int': 77, 'uint': 0, 'ushort': 0, 'byte': 0}"
+    values = "{'result': place, 'pointer': place, 'size': 64, 'int': 77, 'uint': 0, 'ushort': 0, 'byte': 0, **HANDLE}"
     codes = call_all(run_program, values, CALL_ANYTHING)
     names = {name for name in ENTRIES if re.search(r"\bCUdevice(_v1)? (?!\*)", list_parameters(name))}
     assert len(names) > 20

@@ -31,7 +31,7 @@ def test_a_failing_run_leaves_its_timeline(tmp_path: Path) -> None:
     file = tmp_path / "test_beyond.py"
     file.write_text(_TEST, "utf-8")
     plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "--pyptx-timelines", "timelines"]
-    words = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), *plugins, str(file)]
+    words = [sys.executable, "-m", "pytest", "-q", "-rN", "--rootdir", str(tmp_path), *plugins, str(file)]
     process = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "2 failed, 1 passed" in process.stdout, process.stdout + process.stderr
     assert process.stdout.count("error[PTX1110]: `st.global.f32` accesses 4 bytes") == 2

@@ -373,6 +373,8 @@ def test_an_interrupted_kernel_interrupts_the_program(run_program: Run) -> None:
     program = r"""
 from calls import *
 import os, signal, threading
+# A shell starts background jobs with the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 start()
 text = '''.version 8.0
 .target sm_80

@@ -475,6 +475,8 @@ def test_inlined_lines_raise_the_version_that_they_need() -> None:
     assert_accepted(free.ptx(lineinfo=True))
     assert "inlined_at" not in fixed_version.ptx(lineinfo=True)
     assert_accepted(fixed_version.ptx(lineinfo=True))
+    least_version = make_kernel(body, arch="sm_75", version=(7, 2))
+    assert "inlined_at" in least_version.ptx(lineinfo=True)
 
 
 def test_a_special_register_needs_its_version() -> None:

@@ -61,6 +61,19 @@ def test_a_function_may_call_itself() -> None:
     assert kernel_object.ptx().count(".func") == 1
 
 
+def test_a_call_of_a_function_without_parameters_has_no_lists() -> None:
+    @ptx.func(params=(), returns=())
+    def meet() -> None:
+        ptx.bar.sync(0)
+
+    def body() -> None:
+        meet()
+
+    text = make_kernel(body).ptx()
+    assert_accepted(text)
+    assert "call.uni meet;" in text
+
+
 def test_wrong_calls_of_a_device_function() -> None:
     def call_with_few() -> None:
         scale(reg.scalar(f32, 1.0))

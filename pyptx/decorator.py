@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from pyptx.check import check as check_module
-from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, format_count, hide_frames
+from pyptx.diagnostics import Diagnostic, PtxError, format_count, hide_frames
 from pyptx.dsl import declaration, rules
 from pyptx.dsl.device import detect_arch
 from pyptx.dsl.exact_lines import match_origins
@@ -263,16 +263,14 @@ class Kernel:
             )  # fmt: skip
             return outputs[0] if len(outputs) == 1 else tuple(outputs)
         binding = self._bind(calls.bind, inputs, args, out, grid, keywords, depth=5)
-        device = calls.choose_device(binding, stream)
-        if device is None:
-            result, outputs = calls.simulate(binding, cooperative=cooperative)
-            for text in calls.list_warnings(result):
-                warnings.warn(text, HazardWarning, stacklevel=4)
-        else:
-            outputs = calls.run(binding, device, stream, cooperative=cooperative, programmatic=programmatic)
-            if not (keywords or cooperative or programmatic) and out is grid is args is stream is None:
-                self._remember_call(inputs, binding, device)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        device, results = calls.execute(binding, stream, cooperative=cooperative, programmatic=programmatic, depth=4)
+        if (
+            device is not None
+            and not (keywords or cooperative or programmatic)
+            and out is grid is args is stream is None
+        ):
+            self._remember_call(inputs, binding, device)
+        return results
 
     def repeat(self, inputs: tuple[Any, ...]) -> Any:
         """Repeat a call without keywords as it was made before; NotImplemented if it may differ."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pyptx import sim
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import HazardWarning, PtxError
 from pyptx.runtime import arguments, arrays, device_calls, simulation
 from pyptx.runtime.arrays import Array, DeviceView, View
 from pyptx.runtime.planning import Plan, Traceable, make_plan
@@ -16,7 +17,8 @@ from pyptx.runtime.rules import ARRAYS
 from pyptx.runtime.simulation import list_warnings
 
 __all__ = [
-    "Bound", "bind", "choose_device", "create_stream_launch", "find_device", "list_warnings", "run", "simulate",
+    "Bound", "bind", "choose_device", "create_stream_launch", "execute", "find_device", "list_warnings", "run",
+    "simulate",
 ]  # fmt: skip
 
 SIMULATE = "PYPTX_SIMULATE"
@@ -140,6 +142,21 @@ def run(bound: Bound, device: int, stream: Any, *, cooperative: bool = False, pr
     )  # fmt: skip
     arrays.note_written(bound.written)
     return bound.targets or results
+
+
+def execute(
+    bound: Bound, stream: Any, *, cooperative: bool, programmatic: bool, depth: int
+) -> tuple[int | None, Any]:  # fmt: skip
+    """Run a call where its arrays are. Return the device, None for the simulator, and what the caller gets. `depth`:
+    how many calls away the caller is to whom warnings are shown."""
+    device = choose_device(bound, stream)
+    if device is None:
+        result, outputs = simulate(bound, cooperative=cooperative)
+        for text in list_warnings(result):
+            warnings.warn(text, HazardWarning, stacklevel=depth + 1)
+    else:
+        outputs = run(bound, device, stream, cooperative=cooperative, programmatic=programmatic)
+    return device, outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 def choose_device(bound: Bound, stream: Any) -> int | None:

@@ -14,7 +14,7 @@ from pyptx.runtime import device_views, streams
 from pyptx.runtime.arrays import Array, Described, DeviceView, get_numpy_dtype
 from pyptx.runtime.bindings import CallError, call, in_context, load_api
 from pyptx.runtime.device_array import DeviceArray
-from pyptx.runtime.failures import explained
+from pyptx.runtime.failures import explain_failures
 from pyptx.runtime.launching import launch
 from pyptx.runtime.planning import Plan
 
@@ -27,7 +27,7 @@ def run(
     names = [name for name, _ in plan.definition.tensors]
     missing = [name for name in names if name not in views]
     inputs = [*views.values(), *(value for value in plan.scalars.values() if isinstance(value, DeviceView))]
-    with explained(plan), in_context(device):
+    with explain_failures(plan), in_context(device):
         current = streams.find_current(library, device)
         chosen = _choose_stream(stream, current, inputs)
         allocations = allocate(plan.outputs, library, device, chosen) if missing else []

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from pyptx.diagnostics import HazardWarning, PtxError, hide_frames
+from pyptx.diagnostics import PtxError, hide_frames
 from pyptx.dsl.finish import Traced
 from pyptx.dsl.run import Definition
 from pyptx.ir import Module
@@ -64,14 +63,7 @@ class ExportedKernel:
     ) -> Any:
         """Run the kernel on arrays, like the kernel that was exported."""
         bound = calls.bind(self, inputs, out, grid=None, positional=args, keywords=kwargs, options=_OPTIONS)
-        device = calls.choose_device(bound, stream)
-        if device is None:
-            result, outputs = calls.simulate(bound, cooperative=cooperative)
-            for text in calls.list_warnings(result):
-                warnings.warn(text, HazardWarning, stacklevel=3)
-        else:
-            outputs = calls.run(bound, device, stream, cooperative=cooperative, programmatic=programmatic)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return calls.execute(bound, stream, cooperative=cooperative, programmatic=programmatic, depth=3)[1]
 
     def __repr__(self) -> str:
         return f"<exported kernel {self.name} for {self.definition.arch}>"

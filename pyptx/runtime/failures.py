@@ -17,7 +17,7 @@ _RESOURCES = frozenset((701, 720, 912))
 
 
 @contextmanager
-def explained(plan: Plan) -> Generator[None]:
+def explain_failures(plan: Plan) -> Generator[None]:
     """Turn what the driver refuses while a plan runs into a PtxError."""
     try:
         yield

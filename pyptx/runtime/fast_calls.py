@@ -12,7 +12,7 @@ from pyptx.runtime import bindings, device_calls, device_views, dlpack, extensio
 from pyptx.runtime.arrays import DeviceView, get_numpy_dtype
 from pyptx.runtime.bindings import in_context
 from pyptx.runtime.calls import Bound
-from pyptx.runtime.failures import explained
+from pyptx.runtime.failures import explain_failures
 from pyptx.runtime.launching import is_small, list_attributes, make_launcher
 from pyptx.runtime.modules import find_loaded
 from pyptx.runtime.parameters import encode_plan, find_map
@@ -36,7 +36,7 @@ def make_call(kernel: Traceable, inputs: Sequence[Any], bound: Bound, device: in
     views = cast("list[DeviceView]", [*bound.views.values()])
     names = [name for name, _ in plan.definition.tensors]
     is_simulated = device_views.is_torch_simulated(views[0])
-    with explained(plan), in_context(device) as context:
+    with explain_failures(plan), in_context(device) as context:
         loaded = find_loaded(plan, context, device)
         # A launch replaces the addresses, and the tensor maps made of them.
         data = encode_plan(plan, dict.fromkeys(names, views[0].address))
@@ -117,7 +117,7 @@ def _make_encoder(plan: Plan) -> Callable[[int, int], bytes]:
     tensors, dims = plan.definition.tensors, tuple(plan.dims.items())
 
     def encode(source: int, address: int) -> bytes:
-        with explained(plan):
+        with explain_failures(plan):
             return find_map(tensors[source][1], dims, address)
 
     return encode

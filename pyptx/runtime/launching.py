@@ -13,7 +13,7 @@ from pyptx.driver import AFTER_RESTART
 from pyptx.dsl.origin import find_definition
 from pyptx.runtime import extension
 from pyptx.runtime.bindings import CallError, call, check, in_context, load_api
-from pyptx.runtime.failures import explained, make_error, write_extents
+from pyptx.runtime.failures import explain_failures, make_error, write_extents
 from pyptx.runtime.modules import Loaded, find_loaded
 from pyptx.runtime.parameters import encode_plan
 from pyptx.runtime.planning import Plan
@@ -34,7 +34,7 @@ def launch(
     """Submit a launch to a stream, given by its handle, of a device. `arrays` are the addresses of the tensors by name;
     the memory must live until the launch has ended. A `cooperative` launch runs all CTAs at the same time; a
     `programmatic` one may overlap with the preceding one of its stream."""
-    with explained(plan), in_context(device) as context:
+    with explain_failures(plan), in_context(device) as context:
         check_limits(plan, device)
         data = encode_plan(plan, arrays)
         is_captured = is_capturing(stream)

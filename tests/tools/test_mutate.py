@@ -60,11 +60,8 @@ def test_larger():
 def test_a_process():
     text = "import pkg.sums; print(pkg.sums.spoken())"
     assert subprocess.check_output([sys.executable, "-c", text]) == b"5\\n"
-
-
-def test_that_fails():
-    assert larger(1, 2) == 3
 """
+FAILURE = "from pkg.sums import larger\ndef test_that_fails():\n    assert larger(1, 2) == 3\n"
 
 
 JUDGED = {
@@ -146,12 +143,12 @@ def test_a_seed_draws_lines_evenly() -> None:
 @pytest.fixture(scope="module")
 def measurement(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Tree], coverage.Coverage]:
     root = tmp_path_factory.mktemp("project")
-    write(root, SUMS, {"tests/test_sums.py": TESTS})
+    write(root, SUMS, {"tests/test_sums.py": TESTS, "tests/test_failure.py": FAILURE})
     trees = [copy_tree(root, tmp_path_factory.mktemp("work") / str(job), "pkg") for job in range(2)]
     test_map = coverage.TestMap()
     coverage.measure(test_map, coverage.stale(test_map, root), trees, root / "map.pickle")
     stored_map = coverage.load(root / "map.pickle")
-    assert coverage.stale(stored_map, root) == []
+    assert coverage.stale(stored_map, root) == ["tests/test_failure.py"]
     return trees, coverage.Coverage(stored_map)
 
 
@@ -293,6 +290,26 @@ def test_a_test_that_always_fails_kills_nothing(tmp_path: Path) -> None:
     verdicts = judge_all(sample, [tree], measurement, Limits())
     assert [verdict.outcome for verdict in verdicts] == ["killed"]
     assert [verdict.outcome for verdict in confirm(verdicts, [tree], measurement, Limits())] == ["never run"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["def test_it():\n    assert pathlib.Path('state').exists()\n",
+     "import pytest\ndef test_it():\n    pathlib.Path('state').exists() or pytest.skip()\n",
+     "assert pathlib.Path('state').exists()\ndef test_it(): pass\n"],
+    ids=["a failure", "a skip", "an import"],
+)  # fmt: skip
+def test_what_did_not_pass_is_measured_again(tmp_path: Path, capfd: pytest.CaptureFixture[str], source: str) -> None:
+    root, store = tmp_path / "project", tmp_path / "map.pickle"
+    files = {"tests/test_a.py": "import pathlib, pkg.sums\n" + source, "tests/test_b.py": "def test_it(): pass\n"}
+    write(root, SUMS, files)
+    tree = copy_tree(root, tmp_path / "work", "pkg")
+    coverage.measure(coverage.TestMap(), list(files), [tree], store)
+    assert coverage.stale(coverage.load(store), root) == ["tests/test_a.py"]
+    assert ("did not pass: tests/test_a.py::test_it" in capfd.readouterr().err) == ("assert" not in source[:6])
+    (tree.root / "state").touch()
+    coverage.measure(coverage.load(store), ["tests/test_a.py"], [tree], store)
+    assert coverage.stale(coverage.load(store), root) == []
 
 
 def listing(after: str) -> str:

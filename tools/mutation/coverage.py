@@ -50,6 +50,10 @@ class FileRecord:
     collected: bytes
     tests: dict[str, tuple[float, bytes, bool]]
 
+    def list_failures(self) -> list[str]:
+        """Return the tests that failed or were skipped."""
+        return [name for name, (*_, has_passed) in self.tests.items() if not has_passed]
+
 
 @dataclass
 class TestMap:
@@ -79,11 +83,16 @@ def test_files(root: Path) -> list[str]:
 
 
 def stale(test_map: TestMap, root: Path) -> list[str]:
-    """Return the test files that changed since they were measured, and forget deleted ones."""
+    """Return the test files to measure, and forget deleted ones: those that changed since they were measured, and those
+    with tests that did not pass then, because what stopped them may be gone. A file without tests could not be
+    imported."""
     present = test_files(root)
     test_map.files = {name: record for name, record in test_map.files.items() if name in set(present)}
+    unfinished = {name for name, record in test_map.files.items() if not record.tests or record.list_failures()}
     return [
-        name for name in present if name not in test_map.files or test_map.files[name].digest != _digest(root / name)
+        name
+        for name in present
+        if name not in test_map.files or name in unfinished or test_map.files[name].digest != _digest(root / name)
     ]
 
 
@@ -109,11 +118,9 @@ def measure(test_map: TestMap, files: Sequence[str], trees: Sequence[Tree], stor
                 with lock:
                     test_map.files[name] = record
                     save(test_map, store)
-                    bad = sum(not has_passed for *_, has_passed in record.tests.values())
-                    message = (
-                        f"measured {name}: {len(record.tests)} tests, {bad} not passed, {waiting.qsize()} files to go"
-                    )
-                    print(message, file=sys.stderr, flush=True)
+                    print(f"measured {name}: {len(record.tests)} tests, {waiting.qsize()} files to go", file=sys.stderr)
+                    for test in record.list_failures():
+                        print(f"    did not pass: {test}", file=sys.stderr)
         except queue.Empty:
             return
         except OSError as error:

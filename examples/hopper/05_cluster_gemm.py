@@ -15,10 +15,9 @@ The protocol of a stage, with two mbarriers:
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, u32
 
@@ -29,7 +28,6 @@ THREADS = 128 * (1 + CONSUMERS)
 # The kernel starts with 168 registers per thread: 128 * 40 + 256 * 232 = 384 * 168.
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 SLICE = 64
-Array = np.ndarray[Any, Any]
 
 
 def grid(m: int, n: int, k: int) -> tuple[int, int, int]:
@@ -166,3 +164,28 @@ def make(arch: str = "sm_90a") -> Kernel:
 def reference(a: Array, b: Array) -> Array:
     """Return the expected result before rounding to bf16."""
     return a.astype(np.float32) @ b.astype(np.float32).T
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_90a",),
+    runs=(
+        Run({"m": 256, "n": 256, "k": 64}, HALF, 1e-3),
+        Run({"m": 256, "n": 256, "k": 512}, HALF, 1e-3),
+        Run({"m": 300, "n": 520, "k": 200}, HALF, 1e-3),
+    ),
+    large={"m": 4096, "n": 4096, "k": 4096},
+    sass=(
+        "UTMALDG.2D.MULTICAST",
+        "HGMMA.64x256x16.F32.BF16",
+        "STSM.16.M88.4",
+        "UTMASTG.2D",
+        "USETMAXREG.TRY_ALLOC",
+    ),
+    flops=count_gemm_flops,
+    peer="matmul",
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

@@ -17,10 +17,9 @@ The protocol of a stage:
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, u32
 
@@ -30,7 +29,6 @@ CTAS, STAGES, THREADS = 2, 6, 128
 STAGE_BYTES = (ROWS + COLUMNS // CTAS) * BK * 2
 SLICE, PIECE = 64, 32
 BOTH = (1 << CTAS) - 1
-Array = np.ndarray[Any, Any]
 
 
 def grid(m: int, n: int, k: int) -> tuple[int, int, int]:
@@ -168,3 +166,18 @@ def make(arch: str = "sm_100a") -> Kernel:
 def reference(a: Array, b: Array) -> Array:
     """Return the expected result before rounding to bf16."""
     return a.astype(np.float32) @ b.astype(np.float32).T
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_100a", "sm_103a"),
+    runs=(Run({"m": 256, "n": 256, "k": 128}, HALF, 1e-3), Run({"m": 300, "n": 520, "k": 200}, HALF, 1e-3)),
+    large={"m": 4096, "n": 4096, "k": 4096},
+    sass=("UTMALDG.2D.2CTA", "UTCHMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x32", "UTMASTG.2D"),
+    flops=count_gemm_flops,
+    peer="matmul",
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

@@ -13,10 +13,11 @@ The protocol of a stage is the same for keys and values: `full` completes with t
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from examples.parts.arithmetic import power_of_two
+from examples.parts.example import HALF, Array, Example, Run
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32
 
@@ -31,7 +32,6 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 SCALE = math.log2(math.e) / math.sqrt(HEAD)
 """exp(x / sqrt(128)) = 2 ** (x SCALE)."""
 LOWEST = -1.0e30
-Array = np.ndarray[Any, Any]
 
 
 def grid(h: int, s: int) -> tuple[int, int, int]:
@@ -39,13 +39,6 @@ def grid(h: int, s: int) -> tuple[int, int, int]:
     if s % (QUERIES * CONSUMERS) or s % KEYS:
         raise ValueError(f"the sequence length must be a multiple of {KEYS}, found {s}")
     return (s // (QUERIES * CONSUMERS), h, 1)
-
-
-def power_of_two(exponent: reg.Reg) -> reg.Reg:
-    """Return 2 ** exponent."""
-    power = reg.scalar(f32)
-    ptx.inst.ex2.approx.ftz.f32(power, exponent)
-    return power
 
 
 @intrinsic
@@ -201,3 +194,18 @@ def reference(q: Array, k: Array, v: Array) -> Array:
     scores = q @ k.transpose(0, 2, 1) / math.sqrt(HEAD)
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     return weights / weights.sum(axis=2, keepdims=True) @ v
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_90a",),
+    runs=(Run({"h": 1, "s": 128}, 2 * HALF, 4e-3, 2), Run({"h": 2, "s": 384}, 2 * HALF, 4e-3, 2)),
+    large={"h": 16, "s": 4096},
+    sass=("UTMALDG.3D", "HGMMA.64x128x16.F32.BF16", "MUFU.EX2", "USETMAXREG.TRY_ALLOC"),
+    flops=lambda shape: 4 * shape["h"] * shape["s"] ** 2 * HEAD,
+    peer="attention",
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

@@ -7,15 +7,13 @@ grid-stride loop, so any grid size works. The caller zeroes the counters.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from examples.parts.example import Array, Example, Run
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import u8, u32
 
 THREADS, BINS, CTAS = 256, 256, 132
-Array = np.ndarray[Any, Any]
 
 
 def grid(n: int) -> tuple[int, int, int]:
@@ -56,3 +54,18 @@ def make(arch: str = "sm_80") -> Kernel:
 def reference(data: Array) -> Array:
     """Return the expected result."""
     return np.bincount(data, minlength=BINS).astype(np.uint32)
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_80", "sm_90a", "sm_100a", "sm_120a"),
+    runs=(Run({"n": 4}), Run({"n": 5000})),
+    large={"n": 1 << 28},
+    sass=("ATOMS", "RED"),
+    outputs=lambda shape: [np.zeros(BINS, np.uint32)],
+    traffic=lambda shape: shape["n"],
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

@@ -6,15 +6,11 @@ load; the last thread, which may have fewer, processes them one by one.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from examples.parts.example import Array, Example, Run
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg
 from pyptx.types import f32
 
 THREADS, WIDTH = 256, 4
-Array = np.ndarray[Any, Any]
 
 
 def grid(n: int) -> tuple[int, int, int]:
@@ -57,3 +53,18 @@ def make(arch: str = "sm_80") -> Kernel:
 def reference(a: Array, b: Array) -> Array:
     """Return the expected result."""
     return a + b
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_80", "sm_90a", "sm_100a", "sm_120a"),
+    runs=(Run({"n": 1}), Run({"n": 1023}), Run({"n": 1024}), Run({"n": 2050}, special=True)),
+    large={"n": 1 << 26},
+    sass=("LDG.E.128", "STG.E.128"),
+    traffic=lambda shape: 12 * shape["n"],
+    peer="add",
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

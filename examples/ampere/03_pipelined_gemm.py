@@ -11,10 +11,10 @@ M and N are multiples of 128, K of 64.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
 from pyptx import Kernel, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, u32
 
@@ -26,7 +26,6 @@ ROW = BK * 2
 STEPS = BK // 16
 LOAD_ROWS = THREADS // (ROW // 16)
 """Rows that all threads together load at once."""
-Array = np.ndarray[Any, Any]
 
 
 def grid(m: int, n: int, k: int) -> tuple[int, int, int]:
@@ -176,3 +175,18 @@ def make(arch: str = "sm_80") -> Kernel:
 def reference(a: Array, b: Array) -> Array:
     """Return the expected result before rounding to bf16."""
     return a.astype(np.float32) @ b.astype(np.float32).T
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_80", "sm_89", "sm_120a"),
+    runs=(Run({"m": 128, "n": 128, "k": 64}, HALF, 1e-3), Run({"m": 128, "n": 256, "k": 320}, HALF, 1e-3)),
+    large={"m": 4096, "n": 4096, "k": 4096},
+    sass=("LDGSTS.E.BYPASS", "LDSM.16.M88.4", "HMMA.16816.F32.BF16"),
+    flops=count_gemm_flops,
+    peer="matmul",
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

@@ -7,17 +7,15 @@ memory. The code size does not depend on the row length.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from examples.parts.example import Array, Example, Run
 from examples.parts.reduction import cta_reduce
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg
 from pyptx.types import f32
 
 THREADS, WIDTH = 256, 4
 EPSILON = 1e-5
-Array = np.ndarray[Any, Any]
 
 
 def grid(m: int, n: int) -> tuple[int, int, int]:
@@ -66,3 +64,18 @@ def reference(x: Array, w: Array) -> Array:
     """Return the expected result, in f64."""
     wide = x.astype(np.float64)
     return wide / np.sqrt((wide**2).mean(axis=1, keepdims=True) + EPSILON) * w
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_80", "sm_90a", "sm_100a", "sm_120a"),
+    runs=(Run({"m": 3, "n": 4}, 2e-6), Run({"m": 3, "n": 1024}, 2e-6), Run({"m": 3, "n": 1300}, 2e-6)),
+    large={"m": 16384, "n": 4096},
+    sass=("LDG.E.128", "SHFL.BFLY", "MUFU.RSQ"),
+    traffic=lambda shape: 8 * shape["m"] * shape["n"],
+    peer="rms_norm",
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

@@ -8,15 +8,13 @@ x ^ y differ, and for a fixed y, too. There are no bank conflicts and no padding
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from examples.parts.example import Array, Example, Run
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import f32
 
 SIDE, ROWS = 32, 8
-Array = np.ndarray[Any, Any]
 
 
 def grid(m: int, n: int) -> tuple[int, int, int]:
@@ -62,3 +60,23 @@ def make(arch: str = "sm_80") -> Kernel:
 def reference(a: Array) -> Array:
     """Return the expected result."""
     return np.ascontiguousarray(a.T)
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_80", "sm_90a", "sm_100a", "sm_120a"),
+    runs=(
+        Run({"m": 1, "n": 5}),
+        Run({"m": 32, "n": 32}),
+        Run({"m": 64, "n": 96}),
+        Run({"m": 33, "n": 70}, special=True),
+    ),
+    large={"m": 8192, "n": 8192},
+    sass=("STS", "LDS"),
+    traffic=lambda shape: 8 * shape["m"] * shape["n"],
+    peer="transpose",
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

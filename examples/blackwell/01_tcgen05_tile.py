@@ -7,10 +7,9 @@ memory frees it. Each synchronization between threads has a `tcgen05.fence` on b
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from examples.parts.example import Array, Example, Run
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f32, u32
 
@@ -18,7 +17,6 @@ M = N = 128
 K, STEP = 64, 16
 PIECE = 32
 """Columns that one `tcgen05.ld` reads."""
-Array = np.ndarray[Any, Any]
 
 
 def grid() -> tuple[int, int, int]:
@@ -103,3 +101,16 @@ def make(arch: str = "sm_100a") -> Kernel:
 def reference(a: Array, b: Array) -> Array:
     """Return the expected result."""
     return a.astype(np.float32) @ b.astype(np.float32).T
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_100a", "sm_103a"),
+    runs=(Run({}, atol=1e-4),),
+    large={},
+    sass=("UTMALDG.2D", "UTCHMMA", "UTCBAR", "LDTM.x32"),
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

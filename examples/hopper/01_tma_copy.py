@@ -7,16 +7,12 @@ counts their bytes), a store skips them, so the kernel needs no bounds checks.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from examples.parts.example import Array, Example, Run
 from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, smem
 from pyptx.types import bf16
 
 ROWS, COLUMNS = 64, 64
 BOX_BYTES = ROWS * COLUMNS * 2
-Array = np.ndarray[Any, Any]
 
 
 def grid(m: int, n: int) -> tuple[int, int, int]:
@@ -58,3 +54,18 @@ def make(arch: str = "sm_90a") -> Kernel:
 def reference(a: Array) -> Array:
     """Return the expected result."""
     return a.copy()
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_90a", "sm_100a", "sm_120a"),
+    runs=(Run({"m": 64, "n": 64}), Run({"m": 100, "n": 72}, special=True)),
+    large={"m": 8192, "n": 8192},
+    sass=("UTMALDG.2D", "UTMASTG.2D", "SYNCS"),
+    traffic=lambda shape: 8 * shape["m"] * shape["n"],
+    peer="clone",
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

@@ -7,17 +7,15 @@ takes the allocation as its operand. `a` is contiguous along K, `b` along N, as 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from examples.parts.example import Array, Example, Run
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f32
 
 M = N = K = 64
 STEP = 16
 """K of one wgmma of 16-bit types."""
-Array = np.ndarray[Any, Any]
 
 
 def grid() -> tuple[int, int, int]:
@@ -77,3 +75,16 @@ def make(arch: str = "sm_90a") -> Kernel:
 def reference(a: Array, b: Array) -> Array:
     """Return the expected result."""
     return a.astype(np.float32) @ b.astype(np.float32)
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_90a",),
+    runs=(Run({}, atol=1e-4),),
+    large={},
+    sass=("UTMALDG.2D", "HGMMA.64x64x16.F32.BF16"),
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

@@ -8,10 +8,11 @@ exp(x) = 2 ** (x log2 e).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from examples.parts.arithmetic import power_of_two
+from examples.parts.example import Array, Example, Run
 from examples.parts.reduction import cta_reduce
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg
 from pyptx.types import f32
@@ -20,14 +21,6 @@ THREADS, WIDTH = 256, 4
 LOG2E = math.log2(math.e)
 LOWEST = -3.0e38
 """Less than every input, but finite: the difference of two such values is 0, that of two infinities is NaN."""
-Array = np.ndarray[Any, Any]
-
-
-def power_of_two(exponent: reg.Reg) -> reg.Reg:
-    """Return 2 ** exponent."""
-    power = reg.scalar(f32)
-    ptx.inst.ex2.approx.ftz.f32(power, exponent)
-    return power
 
 
 def grid(m: int, n: int) -> tuple[int, int, int]:
@@ -82,3 +75,22 @@ def reference(x: Array) -> Array:
     """Return the expected result, in f64."""
     powers = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
+
+
+EXAMPLE = Example(
+    make=make,
+    reference=reference,
+    targets=("sm_80", "sm_90a", "sm_100a", "sm_120a"),
+    runs=(
+        Run({"m": 3, "n": 4}, 2e-5, 1e-30, 20),
+        Run({"m": 3, "n": 1024}, 2e-5, 1e-30, 20),
+        Run({"m": 3, "n": 2500}, 2e-5, 1e-30, 20),
+    ),
+    large={"m": 16384, "n": 4096},
+    sass=("LDG.E.128", "MUFU.EX2"),
+    traffic=lambda shape: 8 * shape["m"] * shape["n"],
+    peer="softmax",
+)
+
+if __name__ == "__main__":
+    EXAMPLE.show()

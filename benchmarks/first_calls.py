@@ -9,7 +9,8 @@ from benchmarks.ratios import Pairs, first_and_second, show
 
 KERNEL = """
 import numpy as np
-from examples.kernels import vector_add
+from examples.parts.example import find_example
+vector_add = find_example("any/vector_add")
 a = np.ones(1024, np.float32)
 """
 TEXT = """

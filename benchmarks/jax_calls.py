@@ -18,8 +18,10 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.ratios import Pairs, Round, interleave, show
-from examples.kernels import vector_add
+from examples.parts.example import find_example
 from pyptx.runtime import simulation
+
+VECTOR_ADD = find_example("any/vector_add")
 
 CALLS, SIZE = 50, 32
 Function = Callable[[Any], Any]
@@ -40,7 +42,7 @@ def list_pairs() -> Pairs:
 def compare(runs: bool) -> Round:
     """Compare both ways to call a kernel, or nothing."""
     jax: Any = import_module("jax")
-    add = vector_add.make()
+    add = VECTOR_ADD.make()
     shape = jax.ShapeDtypeStruct((SIZE,), np.float32)
 
     def call_python(x: Any) -> Any:

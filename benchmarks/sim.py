@@ -185,7 +185,10 @@ def make_ptx_gemm(size: int) -> Gemm:
 def make_python_gemm(name: str, size: int) -> Gemm:
     """Return functions that run a Python example and compare its result with NumPy."""
     sys.path.insert(0, str(ROOT))
-    kernel, c = import_module(f"examples.kernels.{name}").make(), np.zeros((size, size), ml_dtypes.bfloat16)
+    kernel, c = (
+        import_module("examples.parts.example").find_example(name).make(),
+        np.zeros((size, size), ml_dtypes.bfloat16),
+    )
     a, b = draw_factors(size)
     return partial(kernel.simulate, a, b, out=c), lambda: np.testing.assert_allclose(
         c.astype(np.float32), multiply(a, b), rtol=1e-2, atol=1e-2
@@ -194,8 +197,8 @@ def make_python_gemm(name: str, size: int) -> Gemm:
 
 GEMMS: dict[str, Callable[[int], Gemm]] = {
     "hopper_gemm.ptx": make_ptx_gemm,
-    "hopper_gemm.py": partial(make_python_gemm, "hopper_gemm"),
-    "tcgen05_gemm.py": partial(make_python_gemm, "tcgen05_gemm"),
+    "hopper_gemm.py": partial(make_python_gemm, "hopper/cluster_gemm"),
+    "tcgen05_gemm.py": partial(make_python_gemm, "blackwell/two_sm_gemm"),
 }
 
 

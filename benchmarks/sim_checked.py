@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.ratios import Pairs, Round, interleave, show
+from examples.parts.example import find_example
 from pyptx import sim
 from pyptx.ir import Module
 from pyptx.parser import parse
@@ -55,14 +55,14 @@ def make_example(name: str, out: tuple[int, ...], dtype: object, *inputs: Array,
     """Return the case of an example kernel, whose result is compared with the example's reference."""
 
     def prepare() -> tuple[Run, Callable[[], None]]:
-        module = import_module(f"examples.kernels.{name}")
-        kernel, result = module.make(), np.zeros(out, np.dtype(cast("Any", dtype)))
+        example = find_example(f"any/{name}")
+        kernel, result = example.make(), np.zeros(out, np.dtype(cast("Any", dtype)))
 
         def run(check: str) -> object:
             result.fill(0)
             return kernel.simulate(*inputs, out=result, check=check)
 
-        return run, lambda: assert_close(result, np.asarray(module.reference(*inputs), np.float64), tolerance)
+        return run, lambda: assert_close(result, np.asarray(example.reference(*inputs), np.float64), tolerance)
 
     return prepare
 

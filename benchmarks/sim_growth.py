@@ -28,9 +28,9 @@ DEPTH, TILE = 256, 128 * 256
 GRIDS = {"rmsnorm": (512, 1024, 2048, 4096, 8192), "gemm": (512, 1024, 2048, 4096)}
 FIRST = """
 import numpy as np, ml_dtypes
-from examples.kernels import hopper_gemm
+from examples.parts.example import find_example
 a, b = (np.random.default_rng(0).standard_normal((128, 64)).astype(ml_dtypes.bfloat16) for _ in "ab")
-c = hopper_gemm.make()(a, b)
+c = find_example("hopper/cluster_gemm").make()(a, b)
 np.testing.assert_allclose(c.astype("f4"), a.astype("f4") @ b.astype("f4").T, rtol=2e-2, atol=2e-2)
 """
 
@@ -59,7 +59,10 @@ def run_gemm(size: int, check: str) -> tuple[int, float, float]:
     """Run a GEMM of size x size; return its number of CTAs, the memory before the run, and its time."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((size, DEPTH), np.float32).astype(ml_dtypes.bfloat16) for _ in "ab")
-    kernel, c = import_module("examples.kernels.hopper_gemm").make(), np.full((size, size), np.nan, ml_dtypes.bfloat16)
+    kernel, c = (
+        import_module("examples.parts.example").find_example("hopper/cluster_gemm").make(),
+        np.full((size, size), np.nan, ml_dtypes.bfloat16),
+    )
     before, start = read_peak_memory(), time.process_time()
     kernel.simulate(a, b, out=c, check=check)
     elapsed = time.process_time() - start

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from examples.parts.example import load_examples
 from pyptx import Kernel
 from pyptx.diagnostics import PythonFrame
 from pyptx.dsl.lines import DEEPEST_CHAIN, map_statements
 from pyptx.ir.directives import FileDirective, LocDirective
 from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Statement
 from pyptx.toolchain import SassInstruction, disassemble
-from tests.examples.test_kernels import CASES, make_kernel
 
 Place = tuple[str, int]
 Locs = tuple[LocDirective, ...]
@@ -147,13 +147,13 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("names", nargs="*")
     names = options.parse_args(argv).names
     total, wrong = Counter[str](), 0
-    print(f"{'':24}" + "".join(f"{word:>13}" for word in COLUMNS) + f"{'exact lines':>13}")
-    for case in CASES:
-        for target in case.targets if not names or case.name in names else ():
-            report = audit(make_kernel(case, target), case.shape)
+    print(f"{'':34}" + "".join(f"{word:>13}" for word in COLUMNS) + f"{'exact lines':>13}")
+    for example in load_examples():
+        for target in example.targets if not names or example.name in names else ():
+            report = audit(example.make(target), dict(example.large))
             total += report.counts
             wrong += len(report.wrong)
-            _print(f"{case.name} {target}", report.counts)
+            _print(f"{example.name} {target}", report.counts)
             for line in report.wrong:
                 print(f"    {line}")
     _print("all", total)
@@ -163,7 +163,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _print(name: str, counts: Counter[str]) -> None:
     share = counts["exact"] / max(counts["sass"], 1)
-    print(f"{name:24}" + "".join(f"{counts[word]:13,}" for word in COLUMNS) + f"{share:13.1%}", flush=True)
+    print(f"{name:34}" + "".join(f"{counts[word]:13,}" for word in COLUMNS) + f"{share:13.1%}", flush=True)
 
 
 if __name__ == "__main__":

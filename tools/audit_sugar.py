@@ -23,7 +23,8 @@ from pyptx.toolchain import assemble, sass
 ROOT = Path(__file__).parent.parent
 CORPUS, GOLDENS = ROOT / "tests" / "corpus", ROOT / "tests" / "examples" / "goldens"
 TEN = (
-    "examples/hopper_gemm.ptx", "tests/examples/goldens/hopper_gemm.ptx", "tests/corpus/cutlass/cute_hopper.sm_90a.ptx",
+    "examples/hopper_gemm.ptx", "tests/examples/goldens/hopper/05_cluster_gemm.ptx",
+    "tests/corpus/cutlass/cute_hopper.sm_90a.ptx",
     "tests/corpus/cutlass/cutlass_gemm.sm_90a.hopper.ptx", "tests/corpus/triton/matmul_f16.sm_90a.ptx",
     "tests/corpus/triton/attention.sm_80.ptx", "tests/corpus/cutedsl/wgmma_bf16.sm_90a.ptx",
     "tests/corpus/pallas/mosaic_wgmma.sm_90a.ptx", "tests/corpus/nvrtc/reduce.sm_80.ptx",
@@ -156,11 +157,11 @@ def main() -> int:
     options.add_argument("--tokens", action="store_true")
     options.add_argument("files", nargs="*", type=Path)
     arguments = options.parse_args()
-    ptx_to_python((GOLDENS / "vector_add.ptx").read_text(), sugar=True)
+    ptx_to_python((GOLDENS / "any" / "01_vector_add.ptx").read_text(), sugar=True)
     results = [audit_file(path, not arguments.tokens) for path in arguments.files or sorted(CORPUS.glob("*/*.ptx"))]
     print("\n".join(by_producer(results)))
     examples = (
-        [] if arguments.files else [audit_file(path, not arguments.tokens) for path in sorted(GOLDENS.glob("*.ptx"))]
+        [] if arguments.files else [audit_file(path, not arguments.tokens) for path in sorted(GOLDENS.glob("*/*.ptx"))]
     )
     if examples:
         print("\n" + "\n".join(ten([audit_file(ROOT / name, not arguments.tokens) for name in TEN])))

@@ -10,9 +10,11 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from examples.kernels import hopper_gemm
+from examples.parts.example import find_example
 from pyptx.sim.observers.timeline import Timeline
 from tools.browser import browser, chromium
+
+HOPPER_GEMM = find_example("hopper/cluster_gemm")
 
 PICTURE = Path(__file__).parent.parent / "docs" / "timeline.png"
 _ROWS, _COLUMNS, _DEPTH = 256, 256, 512
@@ -22,7 +24,7 @@ def gemm() -> Timeline:
     """Return the timeline of one cluster of the GEMM."""
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((rows, _DEPTH)).astype(ml_dtypes.bfloat16) for rows in (_ROWS, _COLUMNS))
-    timeline = hopper_gemm.make().simulate(a, b, schedule="lazy", timeline=True, statistics=True).timeline
+    timeline = HOPPER_GEMM.make().simulate(a, b, schedule="lazy", timeline=True, statistics=True).timeline
     assert timeline is not None
     return timeline
 

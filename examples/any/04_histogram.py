@@ -63,6 +63,7 @@ EXAMPLE = Example(
     runs=(Run({"n": 4}), Run({"n": 5000})),
     large={"n": 1 << 28},
     sass=("ATOMS", "RED"),
+    conflicts="threads whose bytes are in the same bank",
     outputs=lambda shape: [np.zeros(BINS, np.uint32)],
     traffic=lambda shape: shape["n"],
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.parts.example import Array, Example, Run, find_dtype
+from examples.parts.example import Array, Example, Run, find_dtype, list_keywords
 from examples.parts.peers import make_peer
 from pyptx import driver
 from pyptx.benchmark import Comparison, compare
@@ -45,8 +45,7 @@ def bench(example: Example, arch: str, run: Run | None = None, runs: int = 30) -
         raise SystemExit("--bench needs a GPU and PyTorch with CUDA; torch.cuda.is_available() is False")
     run, kernel = run or Run(example.large), example.make(arch)
     inputs = tuple(to_tensor(array) for array in example.draw_inputs(run))
-    bound = {name for tile in kernel.in_specs for name in tile.symbolic_dims}
-    keywords = {name: value for name, value in run.shape.items() if name not in bound}
+    keywords = list_keywords(kernel, run)
     arrays = (
         example.outputs(run.shape)
         if example.outputs

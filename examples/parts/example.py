@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -92,8 +93,17 @@ class Example:
     """Counts the floating-point operations of a launch from its shape."""
     traffic: Callable[[Shape], int] | None = None
     """Counts the bytes that a launch must move through global memory."""
+    conflicts: str = ""
+    """Why shared accesses conflict, if they do."""
+    varies: str = ""
+    """Why the last bits of the result depend on the order of the threads, if they do."""
     peer: str = ""
     """What the kernel is timed against on a GPU: a name in `examples/parts/peers.py`."""
+
+    @property
+    def module(self) -> ModuleType:
+        """The example's module."""
+        return sys.modules[self.make.__module__]
 
     @property
     def path(self) -> Path:
@@ -108,8 +118,7 @@ class Example:
     @property
     def summary(self) -> str:
         """The first sentence of the file's docstring."""
-        text = sys.modules[self.make.__module__].__doc__ or ""
-        return " ".join(text.strip().split("\n\n")[0].split())
+        return " ".join((self.module.__doc__ or "").strip().split("\n\n")[0].split())
 
     def draw_inputs(self, run: Run, seed: int = 0) -> tuple[Array, ...]:
         """Return the inputs of a run."""
@@ -129,8 +138,7 @@ class Example:
         """Run the kernel on the simulator; `options` are those of `Kernel.simulate`."""
         kernel = kernel or self.make(arch or self.targets[0])
         inputs = self.draw_inputs(run)
-        bound = {name for tile in kernel.in_specs for name in tile.symbolic_dims}
-        keywords = {name: value for name, value in run.shape.items() if name not in bound}
+        keywords = list_keywords(kernel, run)
         if self.outputs is not None:
             arrays = tuple(self.outputs(run.shape))
             options["out"] = arrays[0] if len(arrays) == 1 else arrays
@@ -169,6 +177,12 @@ def find_dtype(tile: Tile) -> np.dtype[Any]:
 def widen(array: Array) -> Array:
     """Return an array's values in f64."""
     return array.astype(np.float64)
+
+
+def list_keywords(kernel: Kernel, run: Run) -> dict[str, Any]:
+    """Return the keywords of a call: template parameters, and the dimensions that no input has."""
+    bound = {name for tile in kernel.in_specs for name in tile.symbolic_dims}
+    return {name: value for name, value in run.shape.items() if name not in bound}
 
 
 def list_tiles(kernel: Kernel) -> tuple[Tile, ...]:

@@ -428,14 +428,14 @@ def test_what_cannot_be_done_is_said_and_is_status_2(
     assert len(result.err.splitlines()) == 1 or "error[PTX" in result.err
 
 
-VECTORS = str(Path(__file__).parents[2] / "examples" / "kernels" / "vector_add.py")
+VECTORS = str(Path(__file__).parents[2] / "examples" / "any" / "01_vector_add.py")
 
 
 def test_a_kernel_of_a_python_file_is_run(pyptx: Command) -> None:
     words = (f"{VECTORS}:make", "--arg", "f32[1000]=arange", "--arg", "f32[1000]=1.5")
     assert pyptx(*words, "--save", "c=c.npy", "--timeline", "run.html", "--stats").status == 0
     assert np.array_equal(np.load("c.npy"), np.arange(1000, dtype="f4") + 1.5)
-    assert "vector_add.py" in Path("run.html").read_text("utf-8")
+    assert "01_vector_add.py" in Path("run.html").read_text("utf-8")
     np.save("ref.npy", np.zeros(1000, "f4"))
     result = pyptx(*words, "--expect", "2=ref.npy", "--repeat", "2")
     assert result.status == 1

@@ -113,7 +113,7 @@ def test_lines_are_no_longer_than_the_style_allows() -> None:
 
 
 def test_a_hopper_gemm_fits_on_a_few_pages() -> None:
-    for path in (_ROOT / "examples/hopper_gemm.ptx", _ROOT / "tests/examples/goldens/hopper_gemm.ptx"):
+    for path in (_ROOT / "examples/hopper_gemm.ptx", _ROOT / "tests/examples/goldens/hopper/05_cluster_gemm.ptx"):
         assert ptx_to_python(path.read_text(), sugar=True).count("\n") <= 350
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from examples.kernels import hopper_gemm
-from examples.parts.runs import make_input
+from examples.parts.example import Run, find_example
 from pyptx import HazardWarning, PtxError, Tile, kernel, load_kernel, ptx
 from pyptx.types import f32
 from tests.messages import raises
@@ -19,6 +18,8 @@ from tests.runtime.conftest import Activate
 
 from .test_calls import A, B, add_scaled, reverse_and_count
 from .test_launching import write_ranks
+
+HOPPER_GEMM = find_example("hopper/cluster_gemm")
 
 
 def test_an_exported_kernel_runs_like_the_kernel(tmp_path: Path) -> None:
@@ -42,11 +43,11 @@ def test_one_of_several_is_chosen_by_name(tmp_path: Path) -> None:
 
 
 def test_tensor_maps_boxes_and_clusters_are_those_of_the_kernel(tmp_path: Path) -> None:
-    shape: dict[str, Any] = {"m": 256, "n": 256, "k": 64}
-    hopper_gemm.make().export(tmp_path, **shape)
-    inputs = [make_input(tile, shape, 1.0, seed) for seed, tile in enumerate(hopper_gemm.make().in_specs)]
+    shape = {"m": 256, "n": 256, "k": 64}
+    HOPPER_GEMM.make().export(tmp_path, **shape)
+    inputs = HOPPER_GEMM.draw_inputs(Run(shape))
     result = load_kernel(tmp_path)(*inputs)
-    assert result.tobytes() == hopper_gemm.make()(*inputs).tobytes()
+    assert result.tobytes() == HOPPER_GEMM.make()(*inputs).tobytes()
 
 
 def test_an_exported_kernel_runs_on_a_device(tmp_path: Path, activate: Activate) -> None:

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
+from examples.parts.example import load_examples
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Form
-from tests.examples.test_kernels import CASES, make_kernel
 from tools import audit_corruptions, audit_fuzz, audit_lines, audit_sass, audit_wrappers
 from tools.isa import audit_coverage, audit_mutants, audit_special, audit_spellings
 from tools.isa.mutants import STRATA, Source, split
@@ -98,9 +98,9 @@ def test_fuzzed_text_raises_nothing_but_syntax_errors(seed: int) -> None:
 
 
 def test_profilers_show_the_python_line_of_every_access(seed: int) -> None:
-    for case in random.Random(seed).sample(CASES, 5):
-        report = audit_lines.audit(make_kernel(case, case.targets[0]), case.shape)
-        assert report.wrong == [], case.name
+    for example in random.Random(seed).sample(load_examples(), 5):
+        report = audit_lines.audit(example.make(example.targets[0]), dict(example.large))
+        assert report.wrong == [], example.name
         assert report.counts["accesses"] > 5
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import pyptx.driver
-from examples.kernels import vector_add
-from examples.parts.runs import RUNS
+from examples.parts.example import find_example
 from tools.gpu import jax_kernels, kernels, torch_compilers
 from tools.gpu.__main__ import main
 from tools.gpu.checks import CHECKS, Machine, check
+
+VECTOR_ADD = find_example("any/vector_add")
 
 DEVICES = ("a100", "h100", "b200")
 
@@ -35,10 +37,11 @@ def test_example_kernels_run_on_the_simulated_driver(seed: int, capsys: pytest.C
 
 
 def test_a_wrong_result_fails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "RUNS", [run for run in RUNS if run.name == "vector_add"][:1])
-    monkeypatch.setattr(vector_add, "reference", np.subtract)
+    wrong = replace(VECTOR_ADD, reference=np.subtract, runs=VECTOR_ADD.runs[:1])
+    monkeypatch.setattr(kernels, "load_examples", lambda: [wrong])
     assert main(["--simulated", "h100", "example-kernels"]) == 1
-    assert "example-kernels: FAILED" in capsys.readouterr().out
+    assert "example-kernels: FAILED" in (printed := capsys.readouterr().out)
+    assert "any/vector_add: " in printed
 
 
 def test_checks_are_listed_with_their_needs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,11 +56,11 @@ def test_checks_are_listed_with_their_needs(capsys: pytest.CaptureFixture[str]) 
 
 def test_outputs_that_a_kernel_leaves_unwritten_are_no_match() -> None:
     pyptx.driver.activate("h100")
-    kernel = vector_add.make()
+    kernel = VECTOR_ADD.make()
     values = np.ones(1024, np.float32)
-    (found,) = kernels.run_on_device(kernel, [values, values], grid=vector_add.grid(1024), n=1024)
+    (found,) = kernels.run_on_device(kernel, [values, values], grid=VECTOR_ADD.module.grid(1024), n=1024)
     assert found.tolist() == [2.0] * 1024
-    (found,) = kernels.run_on_device(kernel, [np.ones(2048, np.float32)] * 2, grid=vector_add.grid(1024), n=2048)
+    (found,) = kernels.run_on_device(kernel, [np.ones(2048, np.float32)] * 2, grid=VECTOR_ADD.module.grid(1024), n=2048)
     assert np.isnan(found[1024:]).all()
 
 

@@ -2,85 +2,80 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import ModuleType
-
 import numpy as np
 
-from examples.parts.runs import DTYPES, RUNS, Run, make_input
+from examples.parts.example import Array, Example, Run, find_dtype, list_keywords, load_examples, verify
 from pyptx import Kernel
 from pyptx.decorator import RESERVED
 from pyptx.isa.targets import find_target
-from pyptx.runtime.arrays import Array, Described
+from pyptx.runtime.arrays import Described
 from pyptx.runtime.bindings import call, in_context
 from pyptx.runtime.launching import launch
 from pyptx.runtime.planning import make_plan
 from tools.gpu.checks import Machine, check
-
-Dim3 = tuple[int, ...]
 
 
 @check("every example kernel that the device can run, at the shapes of its tests, against its reference")
 def example_kernels(machine: Machine) -> str:
     """Compare the example kernels with their references."""
     runs = machine.choose(list_runs(machine))
-    for run in runs:
-        inputs = draw_inputs(run)
-        found, expected = _run(run, inputs), find_example(run).reference(*inputs)
-        np.testing.assert_allclose(
-            found.astype(np.float64), expected.astype(np.float64), run.rtol, run.atol, err_msg=f"{run.name} {run.shape}"
-        )
-    return f"{len({run.name for run in runs})} kernels, {len(runs)} runs"
+    for example, run in runs:
+        inputs = example.draw_inputs(run)
+        try:
+            verify(run, run_example(example, run, inputs, machine.target), example.compute(run, inputs))
+        except AssertionError as error:
+            raise AssertionError(f"{example.name}: {error}") from error
+    return f"{len({example.name for example, _ in runs})} kernels, {len(runs)} runs"
 
 
 @check("the same runs: the same bits as the simulator's precision='hardware', except after approximations", "a GPU")
 def example_kernels_bit_for_bit(machine: Machine) -> str:
     """Compare the example kernels on the GPU with the simulator, bit for bit."""
     runs, differing = machine.choose(list_runs(machine)), list[str]()
-    for run in runs:
-        kernel, inputs = find_example(run).make(), draw_inputs(run)
-        unbound = {name for tile in kernel.out_specs for name in tile.symbolic_dims}
-        unbound -= {name for tile in kernel.in_specs for name in tile.symbolic_dims}
-        result = kernel.simulate(*inputs, precision="hardware", **{name: run.shape[name] for name in unbound})
-        (simulated,) = (result.outputs[name] for name, _ in kernel.definition.tensors[len(inputs) :])
-        if not result.stats.approximate and _run(run, inputs).tobytes() != simulated.tobytes():
-            differing.append(f"{run.name} {run.shape}")
+    for example, run in runs:
+        outcome = example.simulate(run, choose_target(example, machine.target), precision="hardware")
+        if outcome.report.stats.approximate:
+            continue
+        outputs = run_example(example, run, example.draw_inputs(run), machine.target)
+        compared = zip(outputs, outcome.outputs, outcome.expected, strict=True)
+        if any(ours.tobytes() != simulated.tobytes() for ours, simulated, desired in compared if desired is not None):
+            differing.append(f"{example.name} {run}")
     if differing:
         raise AssertionError(f"differ: {', '.join(differing)}")
     return f"{len(runs)} runs"
 
 
-def list_runs(machine: Machine) -> list[Run]:
+def list_runs(machine: Machine) -> list[tuple[Example, Run]]:
     """Return the runs of kernels whose instructions the machine's target has."""
-    own = find_target(machine.target)
-    return [run for run in RUNS if own.provides(find_target(find_example(run).make().arch))]
+    return [
+        (example, run) for example in load_examples() if choose_target(example, machine.target) for run in example.runs
+    ]
 
 
-def find_example(run: Run) -> ModuleType:
-    """Return the module of a run's kernel."""
-    return import_module(f"examples.kernels.{run.name}")
+def choose_target(example: Example, target: str) -> str | None:
+    """Return the example's target that a device runs: its own, or else the last whose instructions it has."""
+    own = find_target(target)
+    return next((name for name in reversed(example.targets) if own.provides(find_target(name))), None)
 
 
-def draw_inputs(run: Run) -> list[Array]:
-    """Return random inputs."""
-    tiles = find_example(run).make().in_specs
-    return [make_input(tile, run.shape, run.scale, seed) for seed, tile in enumerate(tiles)]
+def run_example(example: Example, run: Run, inputs: tuple[Array, ...], target: str) -> list[Array]:
+    """Return the outputs of a run on the device."""
+    kernel = example.make(choose_target(example, target))
+    keywords = list_keywords(kernel, run)
+    outputs = None if example.outputs is None else list(example.outputs(run.shape))
+    return run_on_device(kernel, list(inputs), outputs, **keywords)
 
 
-def _run(run: Run, inputs: list[Array]) -> Array:
-    """Return the output of a run on the device."""
-    example = find_example(run)
-    (output,) = run_on_device(example.make(), inputs, grid=example.grid(**run.shape), **run.shape)
-    return output
-
-
-def run_on_device(kernel: Kernel, inputs: list[Array], *, grid: Dim3, **shape: int) -> list[Array]:
-    """Return the outputs of a kernel on copies of arrays in device memory. Outputs of types that have a NaN are filled
-    with it, others with zeros."""
+def run_on_device(
+    kernel: Kernel, inputs: list[Array], outputs: list[Array] | None = None, *, grid: tuple[int, ...] | None = None,
+    **keywords: int,
+) -> list[Array]:  # fmt: skip
+    """Return the outputs of a kernel on copies of arrays in device memory. Outputs that are not passed start as NaN, or
+    as zeros if their type has none."""
     descriptions = [Described(array.shape, array.dtype.name) for array in inputs]
-    plan = make_plan(kernel, descriptions, [], grid=grid, positional=None, keywords=shape, options=RESERVED)
-    outputs = [
-        np.full(tile.resolve_shape(plan.dims), np.nan if tile.dtype.kind == "f" else 0, DTYPES[tile.dtype.name])
+    plan = make_plan(kernel, descriptions, [], grid=grid, positional=None, keywords=keywords, options=RESERVED)
+    outputs = outputs or [
+        np.full(tile.resolve_shape(plan.dims), np.nan if tile.dtype.kind == "f" else 0, find_dtype(tile))
         for tile in kernel.out_specs
     ]
     arrays = [*inputs, *outputs]

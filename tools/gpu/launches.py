@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.kernels import vector_add
+from examples.parts.example import find_example
 from pyptx import Layout, PtxError, Tile
 from pyptx.runtime.arrays import Array, Described
 from pyptx.runtime.bindings import call, in_context
@@ -17,6 +17,8 @@ from pyptx.runtime.parameters import find_map
 from pyptx.tensormap import decode, encode, tensor_map
 from pyptx.types import bf16
 from tools.gpu.checks import Machine, check
+
+VECTOR_ADD = find_example("any/vector_add")
 
 TORCH = "PyTorch with CUDA"
 SIZE = 4096
@@ -33,12 +35,12 @@ def copy_to_device(array: Array, stream: int) -> DeviceArray:
 @check("arrays of two streams added in a third, 20 in a row, while their memory is freed")
 def launch_streams(machine: Machine) -> str:
     """Compare sums of arrays whose streams nothing but the launches orders."""
-    add, values = vector_add.make(), np.arange(SIZE, dtype=np.float32)
+    add, values = VECTOR_ADD.make(), np.arange(SIZE, dtype=np.float32)
     with in_context(0):
         first, second, third = (int(call("cuStreamCreate", 1)) for _ in range(3))
     total, expected = copy_to_device(values, first), values.copy()
     for _ in range(20):
-        total = add(total, copy_to_device(values, second), stream=third, grid=vector_add.grid(SIZE))
+        total = add(total, copy_to_device(values, second), stream=third, grid=VECTOR_ADD.module.grid(SIZE))
         expected += values
     np.testing.assert_array_equal(total.to_numpy(), expected)
     return "20 launches"
@@ -60,7 +62,7 @@ def tensor_map_bits(machine: Machine) -> str:
 def torch_tensors(machine: Machine) -> str:
     """Compare sums of CUDA tensors with PyTorch's."""
     torch: Any = import_module("torch")
-    add = vector_add.make()
+    add = VECTOR_ADD.make()
     x, y = (torch.randn(SIZE, device="cuda") for _ in range(2))
     for _ in range(3):
         assert torch.equal(add(x, y), x + y)
@@ -87,7 +89,7 @@ def torch_tensors(machine: Machine) -> str:
 def torch_refusals(machine: Machine) -> str:
     """Call a kernel on tensors that do not fit."""
     torch: Any = import_module("torch")
-    add, x = vector_add.make(), torch.ones(SIZE, device="cuda")
+    add, x = VECTOR_ADD.make(), torch.ones(SIZE, device="cuda")
     wrong = [x.cpu(), x.double(), torch.ones(2 * SIZE, device="cuda")[::2], torch._neg_view(x)]
     for y in wrong:
         try:
@@ -102,7 +104,7 @@ def torch_refusals(machine: Machine) -> str:
 def torch_call_cost(machine: Machine) -> str:
     """Measure calls without waiting for them."""
     torch: Any = import_module("torch")
-    add, x = vector_add.make(), torch.ones(SIZE, device="cuda")
+    add, x = VECTOR_ADD.make(), torch.ones(SIZE, device="cuda")
     times: list[str] = []
     for name, function in (("a kernel", add), ("torch.add", torch.add)):
         function(x, x)
@@ -119,7 +121,7 @@ def torch_call_cost(machine: Machine) -> str:
 def cupy_arrays(machine: Machine) -> str:
     """Compare sums of CuPy's arrays with its own."""
     cupy: Any = import_module("cupy")
-    add = vector_add.make()
+    add = VECTOR_ADD.make()
     with cupy.cuda.Stream(non_blocking=True):
         x = cupy.arange(SIZE, dtype=cupy.float32)
         result = add(x, x)

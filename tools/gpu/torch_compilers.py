@@ -5,10 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from examples.kernels import vector_add
+from examples.parts.example import find_example
 from pyptx import Tile, differentiable_kernel, kernel, ptx
 from pyptx.types import f32
 from tools.gpu.checks import Machine, check
+
+VECTOR_ADD = find_example("any/vector_add")
 
 SIZE = 4096
 TORCH = "PyTorch with CUDA"
@@ -44,7 +46,7 @@ smooth = differentiable_kernel(square, square_gradient)
 def run_chain(mode: str) -> None:
     """Compare a compiled chain of kernels and PyTorch's operations with PyTorch's alone, on new tensors each time."""
     torch: Any = import_module("torch")
-    add, grid = vector_add.make(), vector_add.grid(SIZE)
+    add, grid = VECTOR_ADD.make(), VECTOR_ADD.module.grid(SIZE)
 
     def chain(x: Any, y: Any) -> Any:
         for _ in range(5):

@@ -3,13 +3,13 @@ even without checks, although it is right when products land immediately."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from examples.parts.example import find_example
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.isa.descriptors import WgmmaDescriptor
@@ -202,14 +202,17 @@ def test_work_in_flight_is_recorded_alike_whenever_it_lands() -> None:
     """The record contains the times of issue and wait, which the order of landing does not change."""
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((256, 256)).astype(ml_dtypes.bfloat16) for _ in "ab")
-    for name in ("hopper_gemm", "tcgen05_gemm"):
-        kernel, records = import_module(f"examples.kernels.{name}").make(), list[Any]()
+    for name in ("hopper/cluster_gemm", "blackwell/two_sm_gemm"):
+        kernel: Any = find_example(name).make()
+        records = list[Any]()
         for schedule in ("eager", "lazy"):
             c = np.zeros((256, 256), ml_dtypes.bfloat16)
             result = kernel.simulate(a, b, out=c, schedule=schedule, timeline=True, statistics=True)
             records.append((result.timeline.recorded.transfers, result.stats.statistics.overlap))
         assert records[0] == records[1]
-        assert any(transfer.flops and transfer.barrier for transfer in records[0][0]) is (name == "tcgen05_gemm")
+        assert any(transfer.flops and transfer.barrier for transfer in records[0][0]) is (
+            name == "blackwell/two_sm_gemm"
+        )
 
 
 def test_groups_in_flight_end_at_the_same_waits_whenever_they_land() -> None:

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from examples.parts.runs import DTYPES, HALF, Run, make_input
+from examples.parts.example import HALF, Run, find_dtype, find_example, widen
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.sim import hazards
 from pyptx.tensormap import tensor_map
-from tests.examples.test_kernels import example
 from tests.sim.patterns.removals import Change, changes
 from tools import sim_corpus
 from tools.corpus import manifest
@@ -26,15 +25,16 @@ Finding = tuple[str, str, str]
 Launch = Callable[[Module, str, int], tuple[sim.Result, bool]]
 """Runs a module under a schedule and a seed; returns the result, and whether the values are right."""
 SCHEDULES = (("lazy", 0), ("eager", 0), *(("adversarial", seed) for seed in range(9)), ("random", 1), ("random", 2))
-RUNS = [
-    Run("vector_add", {"n": 1023}), Run("transpose", {"m": 33, "n": 70}), Run("rmsnorm", {"m": 3, "n": 1300}, 2e-6),
-    Run("softmax", {"m": 3, "n": 2500}, 2e-5, 1e-30, 20), Run("histogram", {"n": 5000}),
-    Run("tma_copy", {"m": 100, "n": 72}), Run("wgmma_tile", {}, atol=1e-4), Run("tcgen05_tile", {}, atol=1e-4),
-    Run("mma_gemm", {"m": 128, "n": 128, "k": 320}, HALF, 1e-3),
-    Run("hopper_gemm", {"m": 256, "n": 512, "k": 512}, HALF, 1e-3),
-    Run("tcgen05_gemm", {"m": 512, "n": 256, "k": 512}, HALF, 1e-3),
-    Run("attention", {"h": 1, "s": 384}, 2 * HALF, 4e-3, 2),
-]  # fmt: skip
+RUNS: dict[str, Run] = {
+    "any/vector_add": Run({"n": 1023}), "any/transpose": Run({"m": 33, "n": 70}),
+    "any/rmsnorm": Run({"m": 3, "n": 1300}, 2e-6), "any/softmax": Run({"m": 3, "n": 2500}, 2e-5, 1e-30, 20),
+    "any/histogram": Run({"n": 5000}), "ampere/pipelined_gemm": Run({"m": 128, "n": 128, "k": 320}, HALF, 1e-3),
+    "hopper/tma_copy": Run({"m": 100, "n": 72}), "hopper/wgmma_tile": Run({}, atol=1e-4),
+    "hopper/cluster_gemm": Run({"m": 256, "n": 512, "k": 512}, HALF, 1e-3),
+    "hopper/attention": Run({"h": 1, "s": 384}, 2 * HALF, 4e-3, 2), "blackwell/tcgen05_tile": Run({}, atol=1e-4),
+    "blackwell/two_sm_gemm": Run({"m": 512, "n": 256, "k": 512}, HALF, 1e-3),
+}  # fmt: skip
+"""The launch of each example whose synchronization is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,17 @@ class Verdict:
         return self.outcome.startswith("PTX")
 
 
-def ours(run: Run) -> Subject:
+def ours(name: str) -> Subject:
     """Return an example kernel at a small size."""
-    kernel, shape = example(run.name).make(), run.shape
-    inputs = [make_input(tile, shape, run.scale, seed) for seed, tile in enumerate(kernel.in_specs)]
-    expected = example(run.name).reference(*inputs).astype(np.float64)
+    example, run = find_example(name), RUNS[name]
+    kernel, shape = example.make(), dict(run.shape)
+    inputs = example.draw_inputs(run)
+    (expected,) = example.compute(run, inputs)
     (result,) = kernel.out_specs
+    assert expected is not None
 
     def launch(module: Module, schedule: str, seed: int) -> tuple[sim.Result, bool]:
-        output = np.zeros(result.resolve_shape(shape), DTYPES[result.dtype.name])
+        output = np.zeros(result.resolve_shape(shape), find_dtype(result))
         (entry,) = (item for item in module.directives if isinstance(item, Function))
         names = [param.name for param in entry.params]
         args: dict[str, Any] = {}
@@ -87,13 +89,13 @@ def ours(run: Run) -> Subject:
             if f"{name}_tma_desc" in names:
                 args[f"{name}_tma_desc"] = sim.Tensor(array, tensor_map(tile, shape, 0))
         execution = sim.run(
-            module, kernel.name, grid=example(run.name).grid(**shape), block=kernel.block, cluster=kernel.cluster,
+            module, kernel.name, grid=example.module.grid(**shape), block=kernel.block, cluster=kernel.cluster,
             args=args, shared=kernel.dynamic_smem(**shape), schedule=schedule, seed=seed, on_hazard="report",
             max_steps=2_000_000,
         )  # fmt: skip
-        return execution, np.allclose(output.astype(np.float64), expected, run.rtol, run.atol)
+        return execution, np.allclose(widen(output), widen(expected), run.rtol, run.atol)
 
-    return Subject(run.name, kernel.ptx(**shape), launch, kernel.name, True)
+    return Subject(name, kernel.ptx(**shape), launch, kernel.name, True)
 
 
 CORPUS = {

@@ -19,21 +19,22 @@ _INITIALIZED = "fence.mbarrier_init.release.cluster;"
 _BULK, _READ = "cp.async.bulk.wait_group 0;", "cp.async.bulk.wait_group.read 0;"
 
 NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
-    ("tma_copy", _BULK, _READ): (1, _END),
-    ("tcgen05_tile", _BEFORE, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
-    ("tcgen05_tile", _AFTER, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
-    ("tcgen05_tile", _LD, "remove"): (3, _ONE_WAIT),
-    ("hopper_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
-    ("hopper_gemm", f"@%p12 {_BULK}", f"@%p12 {_READ}"): (1, _END),
-    ("tcgen05_gemm", _BEFORE, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
-    ("tcgen05_gemm", _AFTER, "remove"): (
+    ("hopper/tma_copy", _BULK, _READ): (1, _END),
+    ("blackwell/tcgen05_tile", _BEFORE, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
+    ("blackwell/tcgen05_tile", _AFTER, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
+    ("blackwell/tcgen05_tile", _LD, "remove"): (3, _ONE_WAIT),
+    ("hopper/cluster_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
+    ("hopper/cluster_gemm", f"@%p12 {_BULK}", f"@%p12 {_READ}"): (1, _END),
+    ("blackwell/two_sm_gemm", _BEFORE, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
+    ("blackwell/two_sm_gemm", _AFTER, "remove"): (
         3, f"{_ADDRESS}; {_FREED}; the third follows a wait for shared memory only"),
-    ("tcgen05_gemm", "bar.warp.sync 4294967295;", "remove"): (1, "brings the lanes together, which the label does too"),
-    ("tcgen05_gemm", _LD, "remove"): (7, _ONE_WAIT),
-    ("tcgen05_gemm", "barrier.cluster.wait;", "remove"): (
+    ("blackwell/two_sm_gemm", "bar.warp.sync 4294967295;", "remove"): (
+        1, "brings the lanes together, which the label does too"),
+    ("blackwell/two_sm_gemm", _LD, "remove"): (7, _ONE_WAIT),
+    ("blackwell/two_sm_gemm", "barrier.cluster.wait;", "remove"): (
         1, "the last one: each CTA has waited for all that its peer did to its memory"),
-    ("tcgen05_gemm", f"@%p1 {_BULK}", f"@%p1 {_READ}"): (1, _END),
-    ("attention", "setmaxnreg.inc.sync.aligned.u32 240;", "remove"): (1, _POOL),
+    ("blackwell/two_sm_gemm", f"@%p1 {_BULK}", f"@%p1 {_READ}"): (1, _END),
+    ("hopper/attention", "setmaxnreg.inc.sync.aligned.u32 240;", "remove"): (1, _POOL),
     ("cutedsl/cluster_exchange.sm_90a", _INITIALIZED, "remove"): (1, _HABIT),
     ("cutedsl/cluster_exchange.sm_90a", "barrier.cluster.wait;", "remove"): (
         1, "the last one: each CTA has waited for all that others wrote into it"),

@@ -14,8 +14,8 @@ from tests.sim.patterns.kernels import CORPUS, RUNS, Finding, baseline, judge_ve
 from tests.sim.patterns.needless import NEEDLESS
 from tests.sim.patterns.removals import changes
 
-SMALL = [run for run in RUNS if run.name not in ("hopper_gemm", "tcgen05_gemm", "attention", "mma_gemm")]
-LARGE = [run for run in RUNS if run not in SMALL]
+LARGE = [name for name in RUNS if name.endswith(("gemm", "attention"))]
+SMALL = [name for name in RUNS if name not in LARGE]
 
 
 def test_statements_are_removed_where_they_stand() -> None:
@@ -47,9 +47,7 @@ w:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
 
 
 def test_needless_statements_belong_to_kernels_that_are_tried() -> None:
-    names = {run.name for run in RUNS} | {
-        f"{p}/{file.removesuffix('.ptx')}" for p, files in CORPUS.items() for file in files
-    }
+    names = {*RUNS} | {f"{p}/{file.removesuffix('.ptx')}" for p, files in CORPUS.items() for file in files}
     assert {name for name, _, _ in NEEDLESS} <= names
     assert len(names) >= 12 + 10
 

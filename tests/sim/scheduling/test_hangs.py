@@ -15,10 +15,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from examples.parts.example import find_example
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
-from tests.examples.test_kernels import example
 from tests.messages import assert_message, raises
 from tests.sim.kernels import kernel
 
@@ -501,16 +501,17 @@ wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;
 
 
 def test_a_kernel_in_python_names_its_barriers_and_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    gemm = example("hopper_gemm")
+    example = find_example("hopper/cluster_gemm")
+    gemm = example.module
     monkeypatch.setattr(gemm, "STAGE_BYTES", gemm.STAGE_BYTES + 16)
     a = np.zeros((256, 128), ml_dtypes.bfloat16)
     with raises(PtxError) as excinfo:
-        gemm.make().simulate(a, a, check="none")
+        example.make().simulate(a, a, check="none")
     (finding,) = excinfo.value.diagnostics
     assert finding.code == "PTX0990"
     assert "mbarrier `full` of CTA 0, phase 0: 16 expected bytes not copied" in finding.message
     assert finding.origin is not None
-    assert str(finding.origin.file).endswith("hopper_gemm.py")
+    assert str(finding.origin.file).endswith("05_cluster_gemm.py")
     assert "ptx.mbarrier.wait(full[" in Path(str(finding.origin.file)).read_text().splitlines()[finding.line - 1]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from examples.kernels import tcgen05_gemm, tcgen05_tile
+from examples.parts.example import find_example
 from pyptx import kernel, ptx, reg, sim, smem, types
 from pyptx.diagnostics import Severity, Span
 from pyptx.ir import Function, Module
@@ -17,6 +17,9 @@ from pyptx.sim.hazards import Bytes, Finding, Group, Hazards, Place, Space, stor
 from pyptx.sim.hazards.rows import make_rows
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
 from pyptx.types import b32, f32
+
+TCGEN05_GEMM = find_example("blackwell/two_sm_gemm")
+TCGEN05_TILE = find_example("blackwell/tcgen05_tile")
 
 Array = np.ndarray[Any, Any]
 GEMM = (Path(__file__).parents[4] / "examples" / "hopper_gemm.ptx").read_text("utf-8")
@@ -93,7 +96,7 @@ def entry(module: Module) -> Function:
 def blackwell(a: Swizzle, b: Swizzle, second: str = "sa+32") -> tuple[list[Finding], Array]:
     """Run the product in tensor memory, whose descriptors specify the 128-byte swizzle; the second one of A starts at
     `second`."""
-    example = tcgen05_tile.make()
+    example = TCGEN05_TILE.make()
     random = np.random.default_rng(2)
     x, y = bf16(random, SIZE, 64), bf16(random, SIZE, 64)
     d = np.zeros((SIZE, SIZE), "f4")
@@ -123,7 +126,7 @@ def test_products_in_tensor_memory() -> None:
 
 @pytest.mark.parametrize("clusters", [1, 2])
 def test_pairs_of_ctas_read_the_halves_of_both(clusters: int) -> None:
-    example, rows, depth = tcgen05_gemm.make(), 256 * clusters, 64
+    example, rows, depth = TCGEN05_GEMM.make(), 256 * clusters, 64
     module = example.module(m=rows, n=256, k=depth)
     random = np.random.default_rng(3)
     x, y, d = bf16(random, rows, depth), bf16(random, 256, depth), np.zeros((rows, 256), "u2")

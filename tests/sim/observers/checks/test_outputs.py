@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from examples.kernels import vector_add
+from examples.parts.example import find_example
 from pyptx import TensorSpec, Tile, kernel, ptx, sim
 from pyptx.cli import main
 from pyptx.diagnostics import PtxError
@@ -19,6 +19,8 @@ from pyptx.sim.hazards import Finding
 from pyptx.types import f32, u32
 from tests.messages import raises
 from tests.sim.kernels import HEAD
+
+VECTOR_ADD = find_example("any/vector_add")
 
 Array = np.ndarray[Any, Any]
 TEXT = f"""{HEAD}
@@ -115,7 +117,7 @@ def test_the_batches_of_a_grid_count_together() -> None:
 
 
 def test_kernels_know_their_outputs() -> None:
-    add = vector_add.make()
+    add = VECTOR_ADD.make()
     x = np.ones(2048, np.float32)
     assert add.simulate(x, x, check="all,outputs").hazards == []
     zeros = np.zeros(2048, np.float32)
@@ -143,7 +145,7 @@ def test_elements_that_nobody_wrote_are_a_warning_for_each_output_that_the_call_
     left = [finding.what for finding in findings if finding.rule.code == "PTX0998"]
     assert left == ["`y`: 16 of 48, the first at [32]", "`z`: all 48"]
     with raises(PtxError, match="PTX0998"):
-        vector_add.make().simulate(*[np.ones(2048, np.float32)] * 2, grid=(1, 1, 1), check="strict")
+        VECTOR_ADD.make().simulate(*[np.ones(2048, np.float32)] * 2, grid=(1, 1, 1), check="strict")
 
 
 def test_a_finding_about_outputs_lies_at_the_def_of_the_kernel() -> None:
@@ -187,7 +189,7 @@ def test_an_output_that_nobody_wrote_holds_the_same_odd_values_in_every_run() ->
 
 def test_in_a_stream_the_place_is_the_kernel_that_was_to_write_the_output() -> None:
     x = np.zeros(2048, np.float32)
-    first = vector_add.make().stream_launch(x, x)
+    first = VECTOR_ADD.make().stream_launch(x, x)
     _, second = sim.stream([first, counts.stream_launch(np.zeros(48, np.uint32))], on_hazard="report")
     places = {finding.where: finding.place.text for finding in second.hazards if finding.rule.code == "PTX0998"}
     assert places == {"y": "counts", "z": "counts"}

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from examples.kernels import tcgen05_tile
+from examples.parts.example import find_example
 from pyptx import sim
 from pyptx.ir import Function
 from pyptx.parser import parse
 from pyptx.sim.hazards import Finding
 from pyptx.tensormap import ElementType, Fill, Swizzle, TensorMap
 from tests.sim.kernels import HEAD
+
+TCGEN05_TILE = find_example("blackwell/tcgen05_tile")
 
 GEMM = (Path(__file__).parents[4] / "examples" / "hopper_gemm.ptx").read_text("utf-8")
 SCHEDULES = ["eager", "lazy", "random", "adversarial"]
@@ -177,7 +179,7 @@ def test_registers_that_no_epilogue_reads() -> None:
 
 def tile(old: str = "", new: str = "", ctas: int = 1) -> list[Finding]:
     """Run the product in tensor memory, with the first occurrence of a word in its PTX replaced."""
-    example = tcgen05_tile.make()
+    example = TCGEN05_TILE.make()
     text = example.ptx()
     assert old in text
     module = parse(text.replace(old, new, 1))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples.parts.example import find_example
 from pyptx import sim
 from pyptx.parser import parse
 from pyptx.sim.observers.statistics.report import LineAccess
@@ -167,16 +168,14 @@ def test_sectors_equal_a_set_of_sectors(size: int, places: list[int]) -> None:
 
 
 def test_the_swizzled_transpose_is_free_of_conflicts() -> None:
-    from examples.kernels import transpose
-
-    kernel = transpose.make()
+    kernel = find_example("any/transpose").make()
     matrix = np.arange(64 * 96, dtype=np.float32).reshape(64, 96)
     counts = kernel.simulate(matrix, statistics=True).stats.statistics
     assert counts is not None
     assert counts.conflicts == ()
     assert counts.uncoalesced == ()
     lines = {Path(name).name for name, _ in counts.by_source("shared")}
-    assert lines == {"transpose.py"}
+    assert lines == {"02_transpose.py"}
     assert all(requests == ideal for requests, ideal in counts.by_source("shared").values())
     assert all(requests == ideal for requests, ideal in counts.by_source("global").values())
     pieces = sum(requests for requests, _ in counts.by_source("global").values())
@@ -186,11 +185,11 @@ def test_the_swizzled_transpose_is_free_of_conflicts() -> None:
 def test_the_tiles_of_the_hopper_gemm_are_stored_without_conflicts() -> None:
     import ml_dtypes
 
-    from examples.kernels import hopper_gemm
-
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((rows, 128)).astype(ml_dtypes.bfloat16) for rows in (256, 256))
-    counts = hopper_gemm.make().simulate(a, b, statistics=True, schedule="lazy").stats.statistics
+    counts = (
+        find_example("hopper/cluster_gemm").make().simulate(a, b, statistics=True, schedule="lazy").stats.statistics
+    )
     assert counts is not None
     assert counts.conflicts == ()
     assert counts.tensor_flops == 2 * 256 * 256 * 128

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from examples.kernels import hopper_gemm, mma_gemm, tcgen05_gemm
+from examples.parts.example import find_example
 from pyptx import Kernel, sim
 from pyptx.parser import parse
 from pyptx.sim.observers.timeline import Timeline
@@ -17,13 +17,17 @@ from pyptx.sim.observers.timeline.records import RunRecord, Transfer
 from tests.sim.observers.timeline.runs import HEAD
 from tests.sim.observers.timeline.test_perfetto import check
 
+HOPPER_GEMM = find_example("hopper/cluster_gemm")
+MMA_GEMM = find_example("ampere/pipelined_gemm")
+TCGEN05_GEMM = find_example("blackwell/two_sm_gemm")
+
 SCHEDULES = ["eager", "lazy", "random", "adversarial"]
 
 
 @cache
 def gemm(name: str, schedule: str) -> Timeline:
     """Return the timeline of a product of 512 x 256 x 128: two clusters, or eight CTAs."""
-    kernels: dict[str, Kernel] = {"hopper": hopper_gemm.make(), "tcgen05": tcgen05_gemm.make(), "mma": mma_gemm.make()}
+    kernels: dict[str, Kernel] = {"hopper": HOPPER_GEMM.make(), "tcgen05": TCGEN05_GEMM.make(), "mma": MMA_GEMM.make()}
     a, b = (np.ones((rows, 128), ml_dtypes.bfloat16) for rows in (512, 256))
     timeline = kernels[name].simulate(a, b, schedule=schedule, timeline=True, check="none").timeline
     assert timeline is not None

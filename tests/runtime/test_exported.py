@@ -43,7 +43,7 @@ def test_one_of_several_is_chosen_by_name(tmp_path: Path) -> None:
 
 
 def test_tensor_maps_boxes_and_clusters_are_those_of_the_kernel(tmp_path: Path) -> None:
-    shape = {"m": 256, "n": 256, "k": 64}
+    shape: dict[str, Any] = {"m": 256, "n": 256, "k": 64}
     HOPPER_GEMM.make().export(tmp_path, **shape)
     inputs = HOPPER_GEMM.draw_inputs(Run(shape))
     result = load_kernel(tmp_path)(*inputs)

@@ -103,4 +103,4 @@ def test_a_wrong_result_is_noticed(example: Example) -> None:
 
 def test_the_pipelined_gemm_refuses_shapes_that_its_tiles_do_not_fill() -> None:
     with pytest.raises(ValueError, match="M and N must be multiples of 128, K of 64; found 128, 128, 100"):
-        find_example("ampere/pipelined_gemm").make().ptx(m=128, n=128, k=100)
+        find_example("ampere/pipelined_gemm").module.grid(128, 128, 100)

@@ -1,0 +1,99 @@
+"""The account of the example kernels: loops of machine code, and clocks from published rates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from examples.parts.example import Example, find_example
+from pyptx.sim.observers.timeline.records import RunRecord, Track, Transfer
+from tools import audit_examples
+from tools.examples.account import count_loaded, count_special_clocks, count_tensor_clocks, make_account, measure_opcode
+from tools.examples.loops import choose_main, count_kinds, list_loops
+from tools.examples.machines import MACHINES
+
+SASS = """
+.text.k:
+.L_x_0:
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+.L_x_1:
+        /*0010*/                   HGMMA.64x256x16.F32.BF16 R24, gdesc[UR8], R24 ;
+        /*0020*/                   MUFU.EX2 R2, R2 ;
+        /*0030*/              @!P0 BRA `(.L_x_1) ;
+        /*0040*/                   LDG.E.128 R4, desc[UR4][R2.64] ;
+        /*0050*/               @P1 BRA `(.L_x_0) ;
+        /*0060*/                   BRA `(.L_x_2) ;
+.L_x_2:
+        /*0070*/                   EXIT ;
+"""
+
+
+def test_loops_are_branches_back_and_only_the_innermost_count() -> None:
+    (loop,) = list_loops(SASS)
+    assert loop == Counter({"HGMMA.64x256x16.F32.BF16": 1, "MUFU.EX2": 1, "BRA": 1})
+    assert count_kinds(choose_main([Counter({"FADD": 9}), loop])) == Counter(tensor=1, special=1, branch=1)
+    assert choose_main([]) == Counter()
+
+
+@pytest.mark.parametrize(
+    ("opcode", "flops"),
+    [("HGMMA.64x256x16.F32.BF16", 2 * 64 * 256 * 16), ("HMMA.16816.F32.BF16", 2 * 16 * 8 * 16), ("MUFU.EX2", 0),
+     ("QGMMA.64x128x32.F32.E4M3.E4M3", 2 * 64 * 128 * 32)],
+)  # fmt: skip
+def test_operations_of_machine_instructions(opcode: str, flops: int) -> None:
+    assert measure_opcode(opcode) == flops
+
+
+@pytest.mark.parametrize(
+    ("target", "label", "measured"),
+    [("sm_90a", "m64n8k16", 18.9), ("sm_90a", "m64n64k16", 32.8), ("sm_90a", "m64n256k16", 129.3),
+     ("sm_100a", "m128n64k16", 48.02), ("sm_100a", "m128n128k16", 64.02), ("sm_100a", "m128n256k16", 128.0),
+     ("sm_100a", "m256n256k16", 2 * 128.03), ("sm_100a", "m256n64k16", 2 * 43.02)],
+)  # fmt: skip
+def test_clocks_of_products_are_near_published_measurements(target: str, label: str, measured: float) -> None:
+    record = RunRecord("k", (1, 1, 1), (1, 1, 1), (1, 1, 1), "eager", "")
+    record.transfers = [Transfer(0, 0, 1, label, 1, 0, flops=4, count=4)]
+    assert count_tensor_clocks(record, 4, target, MACHINES[target]) / 4 == pytest.approx(measured, rel=0.08)
+
+
+def test_a_multicast_arrives_in_every_cta() -> None:
+    record = RunRecord("k", (2, 1, 1), (1, 1, 1), (2, 1, 1), "eager", "", tracks=[Track(0, "TMA loads", True)])
+    record.transfers = [Transfer(0, 0, 1, "2d", 1, 0, bytes=100), Transfer(0, 0, 1, "2d multicast", 1, 0, bytes=10)]
+    assert count_loaded(record, {}) == 120
+    assert count_loaded(RunRecord("k", (1, 1, 1), (1, 1, 1), (1, 1, 1), "", ""), {"global read": 7}) == 7
+
+
+def test_special_functions_run_at_sixteen_lanes_per_clock() -> None:
+    loop = Counter({"HGMMA.64x128x16.F32.BF16": 2, "MUFU.EX2": 10})
+    iterations = 3
+    flops = iterations * 2 * 2 * 64 * 128 * 16
+    assert count_special_clocks(loop, flops) == iterations * 10 * 4 * 32 / 16
+
+
+def test_the_account_of_the_cluster_gemm() -> None:
+    account = make_account(find_example("hopper/cluster_gemm"), "sm_90a")
+    assert account.limit == "tensor cores"
+    # A step of 128 x 256 x 64 loads 128 rows of a and 256 of b, 128 bytes each.
+    assert account.flops / account.loaded == pytest.approx(2 * 128 * 256 * 64 / ((128 + 256) * 128))
+    ideal = 2 * 4096**3 / (132 * 4096)
+    assert ideal <= account.clocks["tensor cores"] <= 1.01 * ideal
+
+
+def test_the_audit_shows_what_is_wrong(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    example = find_example("any/vector_add")
+    wrong = replace(example, reference=np.subtract, runs=example.runs[1:2], targets=("sm_90a",))
+
+    def load(path: Path) -> Example:
+        assert path.stem == "01_vector_add"
+        return wrong
+
+    monkeypatch.setattr(audit_examples, "load_example", load)
+    assert audit_examples.main(["any/vector_add"]) == 1
+    printed = capsys.readouterr().out
+    assert "WRONG n=1023, random 3: " in printed
+    assert "0/1" in printed
+    assert printed.splitlines()[-5].endswith("13 problems")

@@ -1,0 +1,121 @@
+"""Runs every example kernel at all its shapes, in every order and with uninitialized memory marked, assembles it for
+all its targets, and prints what limits it: one row per kernel and target.
+
+python -m tools.audit_examples [NAME ...]        for example: hopper/cluster_gemm
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass, field
+
+from examples.parts.example import Example, Run, list_paths, load_example, name_example
+from pyptx.diagnostics import PtxError
+from tools.examples.account import Account, make_account
+from tools.examples.machines import MACHINES
+from tools.examples.rivals import RIVALS
+from tools.examples.runs import ORDERS
+
+COLUMNS = ("shapes", "orders", "conflicts", "spills", "registers", "shared", "CTAs/SM", "limit", "ceiling")
+
+
+@dataclass
+class Verdict:
+    """The runs of a kernel: how many were right and without findings, and what went wrong."""
+
+    shapes: int = 0
+    orders: int = 0
+    conflicts: int = 0
+    problems: list[str] = field(default_factory=list[str])
+
+
+def judge(example: Example) -> Verdict:
+    """Make every run in every order."""
+    verdict, results = Verdict(), dict[str, set[bytes]]()
+    for run in example.runs:
+        before = len(verdict.problems)
+        for order in ORDERS:
+            verdict.orders += judge_run(example, run, order, verdict, results.setdefault(str(run), set()))
+        try:
+            example.simulate(run, poison=True, check="none").verify()
+        except (AssertionError, PtxError) as error:
+            verdict.problems.append(f"{run}, uninitialized memory: {first_line(error)}")
+        verdict.shapes += len(verdict.problems) == before
+    verdict.problems += [
+        f"{run}: {len(outputs)} different results"
+        for run, outputs in results.items()
+        if len(outputs) > 1 and not example.varies
+    ]
+    return verdict
+
+
+def judge_run(example: Example, run: Run, order: tuple[str, int], verdict: Verdict, results: set[bytes]) -> bool:
+    """Make a run in an order; return whether it was right and without findings."""
+    try:
+        outcome = example.simulate(run, schedule=order[0], seed=order[1], statistics=True)
+        outcome.verify()
+    except (AssertionError, PtxError) as error:
+        verdict.problems.append(f"{run}, {order[0]} {order[1]}: {first_line(error)}")
+        return False
+    statistics = outcome.report.stats.statistics
+    assert statistics is not None
+    verdict.conflicts = max(verdict.conflicts, len(statistics.conflicts))
+    verdict.problems += [f"{run}, {order[0]} {order[1]}: {finding}" for finding in outcome.report.hazards]
+    compared = zip(outcome.outputs, outcome.expected, strict=True)
+    results.add(b"".join(output.tobytes() for output, desired in compared if desired is not None))
+    return not outcome.report.hazards
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of a message that has words."""
+    return next(line for line in str(error).splitlines() if line.strip())
+
+
+def describe(verdict: Verdict, account: Account, example: Example) -> list[str]:
+    """Return the cells of a row."""
+    rows = len(example.runs) * len(ORDERS)
+    conflicts = f"{verdict.conflicts}*" if verdict.conflicts and example.conflicts else str(verdict.conflicts)
+    return [
+        f"{verdict.shapes}/{len(example.runs)}", f"{verdict.orders}/{rows}", conflicts, str(account.spills),
+        str(account.registers), f"{account.shared:,}", str(account.ctas), account.limit, account.ceiling,
+    ]  # fmt: skip
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the audit; print a row per kernel and target, and what went wrong."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("names", nargs="*")
+    names = options.parse_args(argv).names
+    paths = [path for path in list_paths() if not names or name_example(path) in names]
+    print_row("", "target", [*COLUMNS])
+    count = 0
+    for path in paths:
+        example = load_example(path)
+        verdict = judge(example)
+        for target in example.targets:
+            account = make_account(example, target)
+            if account.spills or example.make(target).check(**example.large):
+                verdict.problems.append(f"{target}: spills or findings")
+            print_row(example.name, target, describe(verdict, account, example))
+            print(f"    {account}")
+        figure, source = RIVALS.get(example.name, ("none known", ""))
+        print(f"    published: {figure}{f' ({source})' if source else ''}; on a GPU: not measured")
+        if verdict.conflicts and example.conflicts:
+            print(f"    * {example.conflicts}")
+        print("".join(f"    WRONG {problem}\n" for problem in verdict.problems), end="", flush=True)
+        count += len(verdict.problems)
+    print(f"{len(paths)} kernels, {len(ORDERS)} orders each: {count} problems")
+    for machine in {machine.name: machine for machine in MACHINES.values()}.values():
+        print(f"rates of {machine.name}: {'; '.join(machine.sources)}")
+    return 1 if count else 0
+
+
+def print_row(name: str, target: str, cells: list[str]) -> None:
+    """Print the cells in columns."""
+    widths = (7, 9, 10, 7, 10, 9, 8, 18, 17)
+    print(f"{name:30}{target:10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

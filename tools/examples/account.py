@@ -1,0 +1,171 @@
+"""What limits an example: its machine code, and what a small run moves and multiplies, against published rates.
+
+A ceiling is what the busiest resource allows if everything else were free; no kernel has been timed. The run is the
+example's largest, and its figures are scaled to the large shape by operations or bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from examples.parts.example import Example, Run
+from pyptx.sim.observers.timeline.records import RunRecord
+from pyptx.toolchain import occupancy
+from tools.examples.loops import choose_main, count_kinds, list_loops
+from tools.examples.machines import MACHINES, Machine
+
+_SHAPE = re.compile(r"m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)")
+_GMMA = re.compile(r"GMMA\.(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)")
+_MMA = re.compile(r"MMA\.(?:SF\.)?168(?P<k>8|16|32|64)")
+_WGMMA_EXTRA = 0.8
+"""Clocks that a wgmma takes beyond its operands or products."""
+LOADS = ("TMA loads", "cp.async", "bulk copies")
+"""Engines that bring bytes into an SM."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """The account of an example on a target."""
+
+    registers: int
+    spills: int
+    shared: int
+    ctas: int
+    warps: int
+    loop: Counter[str]
+    """Instructions of the main loop by kind."""
+    loaded: int
+    """Bytes that the run brings into SMs."""
+    flops: int
+    """Floating-point operations of the run."""
+    clocks: dict[str, float]
+    """Clocks of all SMs together that each resource is busy at the large shape."""
+    limit: str
+    ceiling: str
+
+    def __str__(self) -> str:
+        mix = ", ".join(f"{count} {kind}" for kind, count in self.loop.most_common())
+        intensity = f"{self.flops / self.loaded:.0f} FLOP per byte loaded" if self.flops and self.loaded else ""
+        shares = ", ".join(f"{name} {clocks:,.0f}" for name, clocks in self.clocks.items())
+        return "; ".join(
+            part for part in (f"loop: {mix or 'none'}", intensity, f"clocks: {shares or 'unknown'}") if part
+        )
+
+
+def make_account(example: Example, target: str) -> Account:
+    """Assemble an example, simulate its largest run, and compare both with the rates of the target's GPU."""
+    kernel, large = example.make(target), dict(example.large)
+    needs = kernel.resources(**large)
+    x, y, z = kernel.block
+    resident = occupancy(target, x * y * z, registers=needs.registers, shared=needs.shared, barriers=needs.barriers)
+    run = choose_run(example)
+    report = example.simulate(run, target, statistics=True, timeline=True, check="none").report
+    assert report.stats.statistics is not None
+    assert report.timeline is not None
+    record, statistics = report.timeline.recorded, report.stats.statistics
+    machine = MACHINES.get(target)
+    loaded = count_loaded(record, statistics.bytes)
+    # Tiles at an edge compute and load more than the problem has, so scale by what the run multiplied.
+    scale = measure(example, Run(large)) / (statistics.tensor_flops or measure(example, run))
+    loop = choose_main(list_loops(kernel.sass(**large)))
+    clocks: dict[str, float] = {}
+    if machine is not None:
+        busy = count_tensor_clocks(record, statistics.tensor_flops, target, machine)
+        wavefronts = sum(item.pieces for item in statistics.accesses if item.space == "shared")
+        resources = {
+            "tensor cores": busy,
+            "shared memory": float(wavefronts),
+            "special functions": count_special_clocks(loop, statistics.tensor_flops),
+            "loads into SMs": loaded / machine.ingest if machine.ingest else 0.0,
+            "memory": count_memory_clocks(example, machine) / scale if scale else 0.0,
+        }
+        clocks = {name: value * scale / machine.sms for name, value in resources.items() if value}
+    limit = max(clocks, key=lambda name: clocks[name], default="unknown")
+    return Account(
+        needs.registers, (needs.spill_stores or 0) + (needs.spill_loads or 0), needs.shared, resident.ctas,
+        resident.warps, count_kinds(loop), loaded, statistics.tensor_flops,
+        clocks, limit, describe_ceiling(example, machine, clocks.get(limit, 0.0)),
+    )  # fmt: skip
+
+
+def choose_run(example: Example) -> Run:
+    """Return the run that does most."""
+    return max(
+        (run for run in example.runs if not run.special),
+        key=lambda run: measure(example, run),
+        default=example.runs[-1],
+    )
+
+
+def measure(example: Example, run: Run) -> float:
+    """Return the size of a run's problem: its operations, or else its bytes."""
+    count = example.flops or example.traffic
+    return float(count(run.shape)) if count else 1.0
+
+
+def count_loaded(record: RunRecord, moved: dict[str, int]) -> int:
+    """Return the bytes that arrive in SMs; a multicast arrives in every CTA of the cluster."""
+    ctas = record.cluster[0] * record.cluster[1] * record.cluster[2]
+    copied = sum(
+        transfer.bytes * (ctas if "multicast" in transfer.label else 1)
+        for transfer in record.transfers
+        if record.tracks[transfer.track].name in LOADS
+    )
+    return copied or moved.get("global read", 0)
+
+
+def count_tensor_clocks(record: RunRecord, flops: int, target: str, machine: Machine) -> float:
+    """Return the clocks of tensor cores: by instruction shape for wgmma and tcgen05, else by the rate for 16-bit types.
+
+    An instruction reads operands from shared memory at 128 bytes per clock, which limits small shapes."""
+    total, accounted = 0.0, 0
+    for transfer in record.transfers:
+        shape = _SHAPE.match(transfer.label)
+        if not transfer.flops or shape is None:
+            continue
+        accounted += transfer.flops
+        m, n = int(shape["m"]), int(shape["n"])
+        if target.startswith("sm_90"):
+            total += transfer.count * (max(n / 2, (64 + n) / 4) + _WGMMA_EXTRA)
+        else:
+            sms = max(m // 128, 1)
+            total += transfer.count * sms * max(n / 2, (m + n) / sms / 4)
+    rate = machine.tensor.get(16, 0.0)
+    return total + (max(flops - accounted, 0) / rate if rate else 0.0)
+
+
+def count_special_clocks(loop: Counter[str], flops: int) -> float:
+    """Return the clocks of the special function units in loops that also multiply: 16 lanes per clock and SM."""
+    each = sum(count * measure_opcode(opcode) for opcode, count in loop.items())
+    warps = 4 if any("GMMA" in opcode for opcode in loop) else 1
+    return flops / each * warps * count_kinds(loop)["special"] * 32 / 16 if each else 0.0
+
+
+def measure_opcode(opcode: str) -> int:
+    """Return the floating-point operations of a machine instruction of a warp or warpgroup, 0 if it is no product."""
+    if shape := _GMMA.search(opcode):
+        return 2 * int(shape["m"]) * int(shape["n"]) * int(shape["k"])
+    if shape := _MMA.search(opcode):
+        return 2 * 16 * 8 * int(shape["k"])
+    return 0
+
+
+def count_memory_clocks(example: Example, machine: Machine) -> float:
+    """Return the clocks, of all SMs together, in which memory moves what the large shape must move."""
+    if example.traffic is None or machine.memory is None:
+        return 0.0
+    return example.traffic(example.large) / (machine.memory * 1e9) * machine.clock * 1e6 * machine.sms
+
+
+def describe_ceiling(example: Example, machine: Machine | None, clocks: float) -> str:
+    """Return the rate that the busiest resource allows at the large shape."""
+    if machine is None or not clocks:
+        return "unknown"
+    seconds = clocks / (machine.clock * 1e6)
+    if example.flops:
+        return f"{example.flops(example.large) / seconds / 1e12:,.0f} TFLOP/s"
+    if example.traffic:
+        return f"{example.traffic(example.large) / seconds / 1e9:,.0f} GB/s"
+    return "unknown"

@@ -1,0 +1,60 @@
+"""Loops in machine code: the instructions between a label and a branch back to it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+_LABEL = re.compile(r"\s*(?P<name>\.L_\w+):")
+_INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?(?P<opcode>[A-Z][\w.]*)(?P<rest>.*)")
+_TARGET = re.compile(r"`\((?P<name>\.L_\w+)\)")
+KINDS = {
+    "tensor": ("HGMMA", "QGMMA", "IGMMA", "HMMA", "QMMA", "IMMA", "OMMA", "UTCHMMA", "UTCQMMA", "UTCOMMA", "UTCIMMA"),
+    "shared": ("LDS", "STS", "LDSM", "STSM", "ATOMS"),
+    "global": ("LDG", "STG", "LDGSTS", "RED", "ATOMG", "UTMALDG", "UTMASTG", "UBLKCP"),
+    "tensor memory": ("LDTM", "STTM", "UTCCP"),
+    "special": ("MUFU",),
+    "float": ("FADD", "FMUL", "FFMA", "FADD2", "FMUL2", "FFMA2", "FMNMX", "FMNMX3", "HFMA2", "HADD2", "HMUL2"),
+    "barrier": ("BAR", "SYNCS", "WARPSYNC", "DEPBAR", "LDGDEPBAR", "ARRIVES", "WARPGROUP", "UTCBAR", "FENCE"),
+    "branch": ("BRA", "EXIT", "BSSY", "BSYNC", "NANOSLEEP"),
+}
+"""Opcodes of machine instructions by what they use; everything else is "other": integers, moves, predicates."""
+
+
+def classify(opcode: str) -> str:
+    """Return what an instruction uses."""
+    name = opcode.partition(".")[0]
+    return next((kind for kind, names in KINDS.items() if name in names), "other")
+
+
+def list_loops(text: str) -> list[Counter[str]]:
+    """Return the opcodes of each loop that contains no other loop."""
+    opcodes, labels, spans = list[str](), dict[str, int](), list[tuple[int, int]]()
+    for line in text.splitlines():
+        if label := _LABEL.match(line):
+            labels[label["name"]] = len(opcodes)
+        elif instruction := _INSTRUCTION.match(line):
+            opcodes.append(instruction["opcode"])
+            target = _TARGET.search(instruction["rest"])
+            if target and target["name"] in labels and instruction["opcode"].startswith("BRA"):
+                spans.append((labels[target["name"]], len(opcodes)))
+    inner = [(a, b) for a, b in spans if not any((c, d) != (a, b) and a <= c and d <= b for c, d in spans)]
+    return [Counter(opcodes[start:end]) for start, end in inner]
+
+
+def choose_main(loops: list[Counter[str]]) -> Counter[str]:
+    """Return the loop with the most tensor instructions, else with the most accesses to global memory; if any."""
+
+    def weigh(loop: Counter[str]) -> tuple[int, int, int]:
+        kinds = count_kinds(loop)
+        return kinds["tensor"], kinds["global"], loop.total()
+
+    return max(loops, key=weigh, default=Counter[str]())
+
+
+def count_kinds(loop: Counter[str]) -> Counter[str]:
+    """Return how many instructions of a loop use what."""
+    kinds = Counter[str]()
+    for opcode, count in loop.items():
+        kinds[classify(opcode)] += count
+    return kinds

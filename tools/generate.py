@@ -11,6 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools import isa_pages, stubs
+from tools.examples.pictures import list_pictures
+from tools.examples.readme import PAGE as EXAMPLES_PAGE
+from tools.examples.readme import readme_page
 from tools.package_picture import PAGE, architecture_page
 from tools.rule_pages import diagnostics_page
 
@@ -18,6 +21,8 @@ GENERATED: dict[str, Callable[[], str]] = {
     "docs/diagnostics.md": diagnostics_page,
     PAGE: architecture_page,
     "docs/instructions.md": isa_pages.build_committed_index,
+    EXAMPLES_PAGE: readme_page,
+    **list_pictures(),
     stubs.STUB: stubs.stub,
     stubs.SPECIAL: stubs.special_stub,
     stubs.ARITHMETIC: stubs.arithmetic_stub,

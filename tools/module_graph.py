@@ -12,7 +12,7 @@ from collections.abc import Iterator
 # Modules that a program finds by listing a directory, and files that tools find by name.
 FOUND_BY_NAME = re.compile(
     r"(^|/)(__init__|__main__|conftest|test_\w+)\.py$|^pyptx/isa/table/|^tools/(\w+/)?audit_\w+\.py$|^benchmarks/\w+\.py$"
-    r"|^examples/\w+/\d\w+\.py$"
+    r"|^examples/(\w+/\d\w+|bugs/\w+)\.py$"
 )
 SPEAKS_OF_FILES = (".py", ".md", ".toml", ".sh", "Makefile", "Dockerfile", "manifest.json")
 

@@ -3,9 +3,9 @@
 The idea: the second phase needs the results of all CTAs, which normally takes a second launch. A cooperative launch
 guarantees that all CTAs are resident, so they may wait for each other: the data stays in registers across the barrier.
 
-The protocol: `arrived` counts CTAs. Each CTA stores its partial sum, and after `bar.sync` one thread adds 1 with release
-at gpu scope, which publishes what the CTA's threads did before the barrier. That thread then reads the counter with
-acquire until it equals the size of the grid, and a second `bar.sync` hands the observation to the other threads. The
+The protocol: `arrived` counts CTAs. Thread 0 of each stores the CTA's partial sum and adds 1 with release at gpu scope,
+which publishes that store. It then reads the counter with acquire until it equals the size of the grid, and `bar.sync`
+hands what it has observed to the other threads. The
 counter is used once: the caller zeroes it. Every CTA adds the partial sums in the same order, so all of them divide by
 the same number.
 """
@@ -77,7 +77,8 @@ def reference(x: Array) -> tuple[Array | None, ...]:
 
 def draw(run: Run, random: np.random.Generator) -> tuple[Array, ...]:
     """Return positive numbers: their sum is far from zero."""
-    return (random.uniform(1, 2, run.shape["n"]).astype(np.float32),)
+    values: Array = random.uniform(1, 2, run.shape["n"])
+    return (values.astype(np.float32),)
 
 
 def make_outputs(shape: Shape) -> list[np.ndarray[Any, Any]]:

@@ -224,3 +224,22 @@ call("cuDevicePrimaryCtxReset_v2", 0)
 print(calls)
 """
     assert run_program(program, order="deferred").stdout == "[]\n[5]\n"
+
+
+@pytest.mark.parametrize(("order", "early"), [("sync", 6.0), ("deferred", -1.0)])
+def test_the_host_reads_managed_memory_early_without_a_finding(run_program: Run, order: str, early: float) -> None:
+    """A limit that docs/driver.md states: only work of the device is observed."""
+    program = """\
+from calls import *
+start()
+add = load(VECTOR_ADD, "add")
+managed = [ask("cuMemAllocManaged", 4000, 1) for _ in range(3)]
+a, b, c = ((ctypes.c_float * 1000).from_address(address) for address in managed)
+a[:], b[:], c[:] = [2] * 1000, [3] * 1000, [-1] * 1000
+launch(add, 4, 256, *managed, 1000)
+print(c[5])
+call("cuCtxSynchronize")
+print(c[5])
+"""
+    process = run_program("import ctypes\n" + program, order=order)
+    assert (process.stdout, process.stderr) == (f"{early}\n6.0\n", "")

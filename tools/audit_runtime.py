@@ -31,13 +31,18 @@ PLANTED = (
     ("reverse", "PTX0901", "reverse.cu", "    out[i] ="),
     ("sum", "PTX0901 PTX0902", "bugs.cuh", "        *total +="),
     ("load", "PTX0930", "bugs.cuh", "    out[threadIdx.x] = tile"),
-    ("shift", "PTX1301", "bugs.cuh", 'extern "C" __global__ void shift'),
+    ("shift", "PTX1301", "bugs.cu", "        shift<<<1, size, 0, second"),
 )
-"""What the programs of bugs.cu must report: the codes, and the line by its first words."""
+"""What the programs of bugs.cu must report: the codes, and the line by its first words. The launch is on
+that line, or on the first that launches the kernel."""
 C_SOURCE = ROOT / "tests" / "driver" / "programs" / "runtime.c"
 NVCC, CUTLASS, RUNTIME_12 = "nvcc-13.5.37", "cutlass-4.2.0.0", "runtime-12.9.79"
 ADDITIONS, PRODUCTS = 4, 1
 """The launches of the C++ programs; the last addition is the one with another count."""
+
+
+Finding = tuple[str, str, str]
+"""A finding: its code, its line, and the line of the launch."""
 
 
 def build_with_nvcc(source: Path, architecture: str, cache: Path) -> Path:
@@ -49,7 +54,15 @@ def build_with_nvcc(source: Path, architecture: str, cache: Path) -> Path:
     link = libraries / "libcudart.so"
     link.unlink(missing_ok=True)
     link.symlink_to(next(home.glob("lib/libcudart.so.*")))
-    options = ["-std=c++17", "-cudart", "shared", "-lineinfo", "-gencode", f"arch={architecture},code={architecture}"]
+    options = [
+        "-std=c++17",
+        "-cudart",
+        "shared",
+        "-g",
+        "-lineinfo",
+        "-gencode",
+        f"arch={architecture},code={architecture}",
+    ]
     options += ["--expt-relaxed-constexpr", "-DNDEBUG", f"-L{libraries}"]
     folders = (cutlass / "include", cutlass / "tools" / "util" / "include", home / "include" / "cccl")
     options += [f"-I{folder}" for folder in folders]
@@ -58,8 +71,8 @@ def build_with_nvcc(source: Path, architecture: str, cache: Path) -> Path:
     return program
 
 
-def find_problem(program: Path, words: Sequence[str], expected: list[list[tuple[str, str]]], cache: Path) -> str:
-    """Run a C++ program, and return what differs from what each launch must report: codes and places."""
+def find_problem(program: Path, words: Sequence[str], expected: list[list[Finding]], cache: Path) -> str:
+    """Run a C++ program, and return what differs from what each launch must report."""
     report = cache / "report.json"
     report.unlink(missing_ok=True)
     options = ["--from-images", "--report", str(report)]
@@ -69,7 +82,7 @@ def find_problem(program: Path, words: Sequence[str], expected: list[list[tuple[
     if not report.exists():
         return process.stderr[-2000:]
     launches: list[Any] = json.loads(report.read_text("utf-8"))["launches"]
-    found = [[(item["code"], item["source"]) for item in launch["diagnostics"]] for launch in launches]
+    found = [[(item["code"], item["source"], launch["place"]) for item in launch["diagnostics"]] for launch in launches]
     if found == expected and bool(process.returncode) == any(expected):
         return ""
     return f"status {process.returncode}, found {found}, expected {expected}\n{process.stdout}{process.stderr}"
@@ -85,7 +98,8 @@ def find_planted(cache: Path) -> dict[str, tuple[str, str]]:
     """Run the programs with planted errors; return what differs, and what must be reported, by their names."""
     program, outcomes = build_with_nvcc(BUGS, "compute_90", cache), dict[str, tuple[str, str]]()
     for name, codes, file, start in PLANTED:
-        findings = [(code, find_line(_FOLDER / file, start)) for code in codes.split()]
+        launch = find_line(BUGS, start if file == BUGS.name else f"        {name}<<<")
+        findings = [(code, find_line(_FOLDER / file, start), launch) for code in codes.split()]
         # The race of two launches is reported apart from both.
         expected = [[], [], findings] if codes == "PTX1301" else [findings]
         outcomes[f"{BUGS.name} {name}, {NVCC}"] = find_problem(program, [name], expected, cache), codes
@@ -122,8 +136,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     cache.mkdir(parents=True, exist_ok=True)
     program = build_with_nvcc(SOURCE, "compute_90", cache)
     line = find_line(SOURCE, "        c[i] = a[i] + b[i]")
-    clean: list[list[tuple[str, str]]] = [[] for _ in range(ADDITIONS)]
-    beyond = [*clean[1:], [("PTX1110", line)]]
+    clean: list[list[Finding]] = [[] for _ in range(ADDITIONS)]
+    beyond = [
+        *clean[1:],
+        [("PTX1110", line, find_line(SOURCE, "    add<<<4, 256, 0, stream>>>(arrays[0], arrays[1], arrays[2], n"))],
+    ]
     product = find_problem(build_with_nvcc(GEMM, "compute_90a", cache), (), clean[:PRODUCTS], cache)
     outcomes = {
         f"{C_SOURCE.name}, {RUNTIME_12}": (find_problem_with_cuda_12(cache), "the output of CUDA 13"),

@@ -65,8 +65,8 @@ def _report(
     driver: Driver, task: Task, rule: Rule, message: str, notes: list[str], help: str, source: str = "",
     other: Task | None = None,
 ) -> None:  # fmt: skip
-    """Report a finding about a task. `source` is the line of its kernel, the place of the finding in programs whose own
-    lines are unknown."""
+    """Report a finding about a task. `source` is the line of its kernel, the place of the finding in programs without
+    lines of their own."""
     diagnostic = rule.report(None, f"{rule.title}: {message}", notes=[*filter(None, notes), rule.why], help=help)
     operation = task.operation
     name = operation.request.kernel.name if isinstance(operation, Launch) else type(operation).__name__.lower()
@@ -76,7 +76,8 @@ def _report(
 def _publish(
     driver: Driver, diagnostic: Diagnostic, name: str, place: str, source: str = "", other_place: str = ""
 ) -> None:
-    item = {**diagnostic.as_json(), "source": place or source, "other_source": other_place}
+    is_line = place.rpartition(":")[2].isdecimal()
+    item = {**diagnostic.as_json(), "source": place if is_line else source or place, "other_source": other_place}
     record: Record = {
         "kernel": name, "grid": None, "block": None, "cluster": None, "shared": 0, "place": place, "instructions": 0,
         "seconds": 0.0, "diagnostics": [item],

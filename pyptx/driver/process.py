@@ -19,10 +19,11 @@ from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.compiled import Cache
 from pyptx.driver.devices import DEVICES, Device, list_attributes
 from pyptx.driver.heap import Heap
+from pyptx.driver.native_frames import find_native_caller
 from pyptx.driver.ordering import Order
 from pyptx.driver.pools import Location, Pool
 from pyptx.driver.reports import Baseline, Key
-from pyptx.driver.settings import Settings
+from pyptx.driver.settings import LIBRARY, Settings
 from pyptx.driver.signatures import PER_THREAD, Entry
 
 if TYPE_CHECKING:
@@ -201,17 +202,26 @@ class Driver:
 
 
 def find_caller() -> str:
-    """Return the file and line of the user's Python that made this call, or an empty string in other programs."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    """Return the file and line of the user's Python that made this call, or of C and C++ if no Python did; an empty
+    string if neither is known."""
+    frame, is_native = sys._getframe(1), True  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_OWN) and not any(part in name for part in _PACKAGES) and name[:1] != "<":
-            # Unless the program's folder is gone.
-            with suppress(FileNotFoundError):
-                name = _shorten(name, os.getcwd())
-            return f"{name}:{frame.f_lineno}"
+        if not name.startswith(_OWN) and name[:1] != "<":
+            is_native = False
+            if not any(part in name for part in _PACKAGES):
+                return _shorten_here(f"{name}:{frame.f_lineno}")
         frame = frame.f_back
-    return ""
+    library = os.environ.get(LIBRARY) if is_native else None
+    return _shorten_here(find_native_caller(os.path.dirname(library))) if library else ""
+
+
+def _shorten_here(place: str) -> str:
+    name, colon, line = place.rpartition(":")
+    # Unless the program's folder is gone.
+    with suppress(FileNotFoundError):
+        name = _shorten(name, os.getcwd()) if name else ""
+    return f"{name}{colon}{line}"
 
 
 @cache

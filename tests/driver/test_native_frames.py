@@ -1,0 +1,78 @@
+"""The lines of launches by programs in C, as text and in reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyptx.driver.build import find_compiler
+from tests.driver.conftest import PROGRAMS, Run
+
+SOURCE = PROGRAMS / "launches.c"
+SUMMARY = "pyptx: launch of `store`, grid (1, 1, 1), block (1, 1, 1) at "
+
+
+def find_line(comment: str) -> int:
+    """Return the number of the line with a comment."""
+    return next(number for number, line in enumerate(SOURCE.read_text().splitlines(), 1) if f"/* {comment} */" in line)
+
+
+def build(folder: Path, library: Path, *options: str) -> str:
+    """Compile the program."""
+    program = folder / "launches"
+    subprocess.run([*find_compiler(), *options, "-o", program, SOURCE, library], check=True)
+    return str(program)
+
+
+@pytest.mark.parametrize("options", [["-O0"], ["-O2"], ["-O2", "-no-pie"]], ids=" ".join)
+def test_a_launch_and_an_allocation_have_lines_with_debug_information(
+    run_program: Run, library: Path, tmp_path: Path, options: list[str]
+) -> None:
+    process = run_program([build(tmp_path, library, "-g", *options)])
+    assert process.stderr.startswith(f"{SUMMARY}{SOURCE}:{find_line('inlined')}\n")
+    assert f"`allocation 1 from {SOURCE}:{find_line('allocation')}`, 400 bytes" in process.stderr
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_functions_of_nvcc_are_not_the_place_of_a_launch(
+    run_program: Run, library: Path, tmp_path: Path, level: str
+) -> None:
+    process = run_program([build(tmp_path, library, "-g", level, "-fno-optimize-sibling-calls"), "as nvcc"])
+    assert process.stderr.startswith(f"{SUMMARY}{SOURCE}:{find_line('as nvcc')}\n")
+
+
+def test_a_program_without_debug_information_is_named_with_the_offset(
+    run_program: Run, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = build(tmp_path, library, "-O2")
+    text = re.escape(SUMMARY) + r"launches(\+0x[0-9a-f]+)"
+    match = re.match(text + r" \(main\)\n", run_program([program]).stderr)
+    assert match is not None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    without_tool = re.match(text + "\n", run_program([program]).stderr)
+    assert without_tool is not None
+    assert without_tool[1] == match[1]
+
+
+@pytest.mark.parametrize("suffix", ["json", "sarif"])
+def test_reports_have_the_line_of_the_launch(library: Path, tmp_path: Path, suffix: str) -> None:
+    report = tmp_path / f"report.{suffix}"
+    command = [sys.executable, "-m", "pyptx", "simulate", "--report", str(report), "--", build(tmp_path, library, "-g")]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    process = subprocess.run(command, cwd=SOURCE.parent, env=environment, check=False, capture_output=True, text=True)
+    assert process.stderr.startswith(f"{SUMMARY}launches.c:{find_line('inlined')}\n")
+    document: Any = json.loads(report.read_text("utf-8"))
+    if suffix == "json":
+        assert document["launches"][0]["place"] == f"launches.c:{find_line('inlined')}"
+        return
+    location = document["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"]["uri"] == "launches.c"
+    assert location["region"] == {"startLine": find_line("inlined")}

@@ -113,7 +113,8 @@ def _keep(views: Sequence[DeviceView], stream: int, *, is_current: bool) -> None
 def keep_until_done(owners: list[Any], stream: int) -> None:
     """Keep objects until the work that a stream has so far has ended."""
     with _LOCK:
-        pending, _PENDING[:] = [*_PENDING], []
+        # Others only append, at any time.
+        pending = [_PENDING.pop() for _ in range(len(_PENDING))]
     for item in pending:
         if _is_done(item[0]):
             call("cuEventDestroy", item[0])

@@ -70,7 +70,8 @@ def _retire(key: int) -> None:
 def unload_retired() -> None:
     """Unload the modules of traces that are gone, once their launches have ended."""
     with _LOCK:
-        retired, _RETIRED[:] = [*_RETIRED], []
+        # Others only append, at any time.
+        retired = [_RETIRED.pop() for _ in range(len(_RETIRED))]
         for context, loaded in retired:
             if loaded.is_captured:
                 continue

@@ -1,6 +1,7 @@
 /* Launches of prepared kernels: addresses and numbers go into a buffer of parameters, and one call of the driver follows.
  * Knows no kernel and no array library: tensors come by DLPack's exchange functions, and everything unusual is left to
- * Python. */
+ * Python. Threads may run it at the same time, also without the GIL: launchers and calls do not change once they exist,
+ * except for a dictionary, which has a lock of its own. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <dlfcn.h>
@@ -8,7 +9,8 @@
 #include <stdint.h>
 #include <structmember.h>
 
-enum { MOST_PARAMETERS = 64, MOST_VALUES = 64, MOST_BYTES = 4096, MOST_ATTRIBUTES = 4, MOST_DIMS = 8, MOST_MAPS = 1024 };
+enum { MOST_PARAMETERS = 64, MOST_VALUES = 64, MOST_BYTES = 4096, MOST_ATTRIBUTES = 4, MOST_DIMS = 8, MOST_MAPS = 1024,
+       MOST_TYPES = 8 };
 
 /* The driver. */
 
@@ -27,21 +29,21 @@ static int (*launch_kernel)(const Config *, void *function, void **parameters, v
 static int (*get_current)(void **context);
 static int (*is_capturing)(void *stream, int *status);
 
-/* Finds the driver, which is loaded already. */
+/* Finds the driver, which is loaded already. Threads that do so at the same time find the same functions. */
 static int connect_driver(void) {
-    if (launch_kernel)
+    if (__atomic_load_n(&launch_kernel, __ATOMIC_ACQUIRE))
         return 0;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
-    if (library) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *launch = library ? dlsym(library, "cuLaunchKernelEx") : NULL;
+    if (launch) {
         *(void **)&get_current = dlsym(library, "cuCtxGetCurrent");
         *(void **)&is_capturing = dlsym(library, "cuStreamIsCapturing");
-        *(void **)&launch_kernel = dlsym(library, "cuLaunchKernelEx");
     }
-    if (library && get_current && is_capturing && launch_kernel)
-        return 0;
-    launch_kernel = NULL;
-    PyErr_SetString(PyExc_ImportError, "the CUDA driver lacks functions of CUDA 12");
-    return -1;
+    if (!launch || !get_current || !is_capturing) {
+        PyErr_SetString(PyExc_ImportError, "the CUDA driver lacks functions of CUDA 12");
+        return -1;
+    }
+    __atomic_store_n((void **)&launch_kernel, launch, __ATOMIC_RELEASE);
+    return 0;
 }
 
 /* DLPack, as version 1 of its interface lays it out. */
@@ -74,23 +76,40 @@ typedef struct {
     int (*current_stream)(int32_t device_type, int32_t device, void **stream);
 } Exchange;
 
-/* The exchange functions of the last type of tensors. Types live as long as this process: the reference is kept. */
-static PyTypeObject *known_type;
-static const Exchange *known_exchange;
+/* The exchange functions of types of tensors, which live as long as this process: the references are kept. An entry is
+ * never changed. */
+typedef struct {
+    PyTypeObject *type;
+    const Exchange *exchange;
+} Known;
 
-static const Exchange *find_exchange(PyTypeObject *type) {
-    if (type == known_type)
-        return known_exchange;
+static Known *known[MOST_TYPES];
+
+static const Exchange *read_exchange(PyTypeObject *type) {
     PyObject *capsule = PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__");
     const Exchange *exchange = capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
     Py_XDECREF(capsule);
     PyErr_Clear();
-    if (exchange && (exchange->major != 1 || !exchange->borrow || !exchange->allocate || !exchange->import ||
-                     !exchange->current_stream))
-        exchange = NULL;
-    Py_INCREF(type);
-    Py_XSETREF(known_type, type);
-    known_exchange = exchange;
+    int is_usable = exchange && exchange->major == 1 && exchange->borrow && exchange->allocate && exchange->import &&
+                    exchange->current_stream;
+    return is_usable ? exchange : NULL;
+}
+
+static const Exchange *find_exchange(PyTypeObject *type) {
+    int at = 0;
+    for (Known *entry; at < MOST_TYPES && (entry = __atomic_load_n(&known[at], __ATOMIC_ACQUIRE)); at++)
+        if (entry->type == type)
+            return entry->exchange;
+    const Exchange *exchange = read_exchange(type);
+    Known *entry = at < MOST_TYPES ? PyMem_RawMalloc(sizeof *entry) : NULL, *expected = NULL;
+    if (!entry)
+        return exchange;
+    *entry = (Known){(PyTypeObject *)Py_NewRef(type), exchange};
+    if (!__atomic_compare_exchange_n(&known[at], &expected, entry, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        /* Another thread was faster; a later call tries again. */
+        Py_DECREF(type);
+        PyMem_RawFree(entry);
+    }
     return exchange;
 }
 
@@ -153,11 +172,22 @@ static int put_number(const Slot *slot, PyObject *value, char *data) {
     return 0;
 }
 
+/* Returns a new reference to an item, NULL for none or an error. */
+static PyObject *get_item(PyObject *dictionary, PyObject *key) {
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *item;
+    PyDict_GetItemRef(dictionary, key, &item);
+    return item;
+#else
+    return Py_XNewRef(PyDict_GetItemWithError(dictionary, key));
+#endif
+}
+
 static int put_map(Launcher *self, const Slot *slot, uint64_t address, char *data) {
     PyObject *key = Py_BuildValue("IK", slot->source, (unsigned long long)address);
     if (!key)
         return -1;
-    PyObject *map = Py_XNewRef(PyDict_GetItemWithError(self->maps, key));
+    PyObject *map = get_item(self->maps, key);
     if (!map && !PyErr_Occurred()) {
         map = PyObject_Call(self->encode, key, NULL);
         if (map && (!PyBytes_Check(map) || PyBytes_GET_SIZE(map) != slot->size)) {
@@ -403,7 +433,8 @@ typedef struct {
     PyObject *before, *after;              /* called with (tensors, stream), or None */
 } Call;
 
-/* Returns whether nothing has changed that the kernel depends on; -1 for an error. */
+/* Returns whether nothing has changed that the kernel depends on; -1 for an error. A value is only compared with what a
+ * guard keeps alive, so it may be gone. */
 static int are_guards_kept(Call *self) {
     PyObject *value;
     if (PyContextVar_Get(self->busy, Py_None, &value) < 0)
@@ -415,14 +446,16 @@ static int are_guards_kept(Call *self) {
         PyObject *guard = PyTuple_GET_ITEM(self->guards, at), *owner = PyTuple_GET_ITEM(guard, 0);
         PyObject *key = PyTuple_GET_ITEM(guard, 1), *expected = PyTuple_GET_ITEM(guard, 2);
         if (PyCell_Check(owner)) {
-            value = PyCell_GET(owner);
+            value = PyCell_Get(owner);
+            Py_XDECREF(value);
         } else if (PyFunction_Check(owner)) {
             value = key == Py_None ? PyFunction_GetDefaults(owner) : PyFunction_GetCode(owner);
             expected = !value && expected == Py_None ? NULL : expected;
         } else {
-            value = PyDict_GetItemWithError(owner, key);
+            value = get_item(owner, key);
             if (!value && PyErr_Occurred())
                 return -1;
+            Py_XDECREF(value);
         }
         if (value != expected && !(value == NULL && expected == Py_Ellipsis))
             return 0;
@@ -712,5 +745,8 @@ PyMODINIT_FUNC PyInit__launch(void) {
         Py_XDECREF(result);
         return NULL;
     }
+#ifdef Py_GIL_DISABLED
+    PyUnstable_Module_SetGIL(result, Py_MOD_GIL_NOT_USED);
+#endif
     return result;
 }

@@ -21,7 +21,8 @@ from pyptx.driver.sources import FOLDER, NAME, VERSIONS, NoCompiler, name_runtim
 _SOURCES = FOLDER / "csrc"
 _IN_C = ("cuGetProcAddress", "cuGetProcAddress_v2")
 """Functions that the C sources define."""
-_GIVES_BACK = re.compile("Free|Destroy|Release|Unload|Unregister")
+_GIVES_BACK = re.compile("Free|Destroy|Release|Unload|Unregister|Ctx[GS]etCurrent")
+"""Functions that succeed when Python has ended: those that give something back, in a context that they choose."""
 
 
 def write_entries() -> str:
@@ -55,8 +56,11 @@ def _write_entry(name: str, entry: Entry, number: int) -> str:
         for index, kind in enumerate(entry.kinds)
     )
     arguments = f"(const uint64_t[]){{{values}}}" if entry.kinds else "NULL"
-    function = "pyptx_driver_give_back" if _GIVES_BACK.search(name) else "pyptx_driver_call"
-    return f"int {name}({write_parameters(entry.kinds)}) {{ return {function}({number}, {arguments}); }}"
+    gives_back = _GIVES_BACK.search(name)
+    function = "pyptx_driver_give_back" if gives_back else "pyptx_driver_call"
+    # What succeeds without Python writes a result nevertheless: none.
+    clear = "if (a0) *(uintptr_t *)a0 = 0; " if gives_back and entry.kinds[0] == "result" else ""
+    return f"int {name}({write_parameters(entry.kinds)}) {{ {clear}return {function}({number}, {arguments}); }}"
 
 
 def _write_symbol(symbol: Symbol) -> str:

@@ -9,7 +9,8 @@ typedef struct {
 } Handle;
 
 int pyptx_driver_call(int entry, const uint64_t *arguments);
-/* The same for functions that end or free something: they succeed when Python has ended, since the process ends too. */
+/* The same for functions that end or free something, or choose the context for it: they succeed when Python has ended,
+ * since the process ends too. */
 int pyptx_driver_give_back(int entry, const uint64_t *arguments);
 int pyptx_driver_refuse(const char *name);
 

@@ -1,0 +1,58 @@
+"""Kernels together with cuda.core: captured in its graphs, and what it frees when the process ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.device_memory import DeviceMemory
+from tests.runtime.test_calls import A, B, add_scaled, tensor_copy
+
+END = """\
+import pyptx.driver
+pyptx.driver.activate()
+from cuda.core import Device
+device = Device(0)
+device.set_current()
+stream = device.create_stream()
+buffer = device.allocate(4000, stream=stream)
+print("the end")
+"""
+
+
+@pytest.mark.usefixtures("implementation")
+def test_a_graph_of_cuda_core_replays_kernels(device: DeviceMemory) -> None:
+    core: Any = import_module("cuda.core")
+    own = core.Device(0)
+    own.set_current()
+    stream = own.create_stream()
+    builder = stream.create_graph_builder()
+    a, b, c, d = (device.copy(array, int(stream.handle)) for array in (A, B, np.zeros_like(A), np.zeros_like(A)))
+    tile = np.arange(16 * 32, dtype=np.float32).reshape(16, 32)
+    source, target = (device.copy(array, int(stream.handle)) for array in (tile, np.zeros_like(tile)))
+    builder.begin_building()
+    add_scaled(a, b, scale=2.0, out=c, stream=builder)
+    add_scaled(c, b, scale=1.0, out=d, stream=builder)
+    tensor_copy.for_arch("sm_90")(source, out=target, stream=builder)
+    graph = builder.end_building().complete()
+    stream.sync()
+    assert not d.to_numpy().any()
+    for _ in range(2):
+        graph.launch(stream)
+    stream.sync()
+    np.testing.assert_array_equal(d.to_numpy(), A + np.float32(2) * B + B)
+    np.testing.assert_array_equal(target.to_numpy(), tile)
+
+
+def test_memory_that_cuda_core_frees_last_is_no_error() -> None:
+    environment = {"PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    process = subprocess.run(
+        [sys.executable, "-c", END], env=environment, capture_output=True, text=True, check=True, timeout=300
+    )
+    assert (process.stdout, process.stderr) == ("the end\n", "")

@@ -78,7 +78,8 @@ def find_problem(program: Path, words: Sequence[str], expected: list[list[Findin
     options = ["--from-images", "--report", str(report)]
     command = [sys.executable, "-m", "pyptx", "simulate", *options, "--", str(program), *words]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    # Below no folder of sources, so that their places are absolute.
+    process = subprocess.run(command, cwd=cache, env=environment, capture_output=True, text=True, check=False)
     if not report.exists():
         return process.stderr[-2000:]
     launches: list[Any] = json.loads(report.read_text("utf-8"))["launches"]

@@ -93,6 +93,8 @@ class Example:
     """Counts the floating-point operations of a launch from its shape."""
     traffic: Callable[[Shape], int] | None = None
     """Counts the bytes that a launch must move through global memory."""
+    fixed: tuple[str, ...] = ()
+    """Dimensions that choose tiles, as a head dimension does: the PTX may grow with these."""
     conflicts: str = ""
     """Why shared accesses conflict, if they do."""
     varies: str = ""

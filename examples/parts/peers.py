@@ -24,6 +24,7 @@ def make_peer(name: str, inputs: Tensors) -> Callable[[], object]:
             *(tensor[None] for tensor in x), is_causal=True
         ),
         "clone": lambda x: x[0].clone(),
+        "decode_attention": lambda x: functional.scaled_dot_product_attention(*(tensor[None] for tensor in x[:3])),
         "layer_norm": lambda x: functional.layer_norm(x[0], x[1].shape, x[1], x[2]),
         "matmul": lambda x: torch.matmul(x[0], x[1].T),
         "rms_norm": lambda x: functional.rms_norm(x[0], x[1].shape, x[1]),

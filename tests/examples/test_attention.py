@@ -1,0 +1,24 @@
+"""The attention kernels overlap exponentials with products in machine code, where ptxas may move waits."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from examples.parts.example import find_example
+
+
+@pytest.mark.parametrize(
+    ("name", "products", "exponentials"),
+    [("attention_overlap", 8 + 12, 96), ("attention_backward_dq", 8 + 8, 32), ("attention_backward_dkv", 8 + 8, 32)],
+)
+def test_most_exponentials_run_between_the_waits_for_the_two_products_of_a_block(
+    name: str, products: int, exponentials: int
+) -> None:
+    example = find_example(f"hopper/{name}")
+    text = example.make().sass(**example.large)
+    parts = [Counter(re.findall(r"HGMMA|MUFU\.EX2", part)) for part in text.split("WARPGROUP.DEPBAR")]
+    (block,) = (i for i, part in enumerate(parts) if part["HGMMA"] == products)
+    assert parts[block + 1]["MUFU.EX2"] > exponentials // 2

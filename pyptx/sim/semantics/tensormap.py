@@ -17,6 +17,7 @@ from pyptx.sim.engines.issuing import act_on_mbarriers, locate_objects, select_l
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.access import store
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory, value
+from pyptx.sim.state.mbarriers import MBarriers
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.regions import Region
 
@@ -113,22 +114,28 @@ def _cancel_for_all(
         return
     memory = site.memory
     every = (1 << memory.cluster) - 1
+    targets: list[tuple[Region, list[int], Lanes, Array]] = []
     for position, lane in bulk.split_lanes(active):
         region, offsets = memory.resolve(site, space, lane, addresses[position : position + 1], 16, "w")
         ends = bulk.locate_in_ctas(site, lane, int(offsets[0]), every)
-        signals = np.array(
-            bulk.locate_in_ctas(
-                site, lane, int(locate_objects(site, lane, bar_space, bars[position : position + 1])[0]), every
-            )
-        )
+        object_at = locate_objects(site, lane, bar_space, bars[position : position + 1])
+        signals = np.array(bulk.locate_in_ctas(site, lane, int(object_at[0]), every))
+        targets.append((region, ends, lane, signals))
 
-        def land(region: Region = region, ends: list[int] = ends, lane: Lanes = lane, signals: Array = signals) -> None:
+    def land(positions: Array) -> None:
+        for position in positions:
+            region, ends, lane, signals = targets[int(position)]
             halves = np.array(_make_response(site), np.uint64).view(np.uint8)
             for end in ends:
                 region.data[end : end + 16] = halves
-            act_on_mbarriers(site, lane, lambda m: m.transfer(m.find_rows(signals), np.full(len(signals), -16)))
+            act_on_mbarriers(site, lane, partial(_transfer_response, signals))
 
-        memory.effects.issue("store", lane.index, lane.shape.lanes, land, in_group=False)
+    rows = act_on_mbarriers(site, active, lambda m: np.array([m.find_rows(signals) for *_, signals in targets]))
+    memory.effects.issue_each("store", active.index, active.shape.lanes, land, in_group=False, mbarrier_rows=rows)
+
+
+def _transfer_response(signals: Array, mbarriers: MBarriers) -> None:
+    mbarriers.transfer(mbarriers.find_rows(signals), np.full(len(signals), -16))
 
 
 def _is_canceled(answer: Any) -> Any:

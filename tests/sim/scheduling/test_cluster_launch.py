@@ -67,6 +67,16 @@ def test_every_cta_is_worked_on_once(cluster: tuple[int, int], first: str, sched
     assert start_count[0] % size == 0
 
 
+def test_responses_to_several_clusters_land_separately(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each response is recorded when it lands: with hazard checks, no cluster reads one before that."""
+    monkeypatch.setattr("pyptx.sim.state.effects._APART", 1.0)
+    cancel = ALONE.replace(".b128", ".multicast::cluster::all.b128")
+    module = parse(TEXT.format(width=96, cancel=cancel, first=SINGLE))
+    work = np.zeros((1, 96), "u4")
+    sim.run(module, grid=(96, 1), block=32, cluster=(2, 1), args=[work, np.zeros(1, "u4")], schedule="random", seed=0)
+    assert (work == 1).all()
+
+
 def test_a_small_grid_starts_whole() -> None:
     module = parse(TEXT.format(width=1, cancel=ALONE, first=SINGLE))
     work, start_count = np.zeros((1, 1), "u4"), np.zeros(1, "u4")

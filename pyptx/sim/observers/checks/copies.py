@@ -190,11 +190,16 @@ def _request(
             ]
             numbers.append(checks.engine.copies.bulk_load(thread, place, None, targets))
 
-    def report_landing() -> None:
-        for number in numbers:
-            checks.engine.copies.land(number)
+    def report_landing(positions: Array) -> None:
+        for position in positions:
+            checks.engine.copies.land(numbers[int(position)])
 
-    _run_and_record(site, report_landing, lambda: inner(site, lanes, mask, space, address, bar_space, bar, *outs))
+    run = partial(inner, site, lanes, mask, space, address, bar_space, bar, *outs)
+    if everywhere and numbers:
+        site.memory.effects.on_landed_each = report_landing
+        run()
+    else:
+        _run_and_record(site, lambda: report_landing(np.arange(len(numbers))), run)
 
 
 def _list_cluster_offsets(site: Site, offset: int, everywhere: bool) -> list[int]:

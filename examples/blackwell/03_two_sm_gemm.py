@@ -19,15 +19,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from examples.parts import tensor_memory
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
-from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
-from pyptx.types import bf16, bf16x2, f32, u32
+from examples.parts.tensor_memory import SLICE
+from examples.parts.warps import elect
+from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, smem
+from pyptx.types import bf16
 
 ROWS, COLUMNS, BK, STEP = 128, 256, 64, 16
 """Rows per CTA, columns per pair, K per stage, K of one tcgen05.mma."""
 CTAS, STAGES, THREADS = 2, 6, 128
 STAGE_BYTES = (ROWS + COLUMNS // CTAS) * BK * 2
-SLICE, PIECE = 64, 32
 BOTH = (1 << CTAS) - 1
 
 
@@ -35,23 +37,6 @@ def grid(m: int, n: int, k: int) -> tuple[int, int, int]:
     """Return the grid for this shape; its size along M is a multiple of 2."""
     del k
     return (-(-m // (ROWS * CTAS)) * CTAS, -(-n // COLUMNS), 1)
-
-
-@intrinsic
-def store_row(columns: reg.Reg, first: int, origin: reg.Reg) -> None:
-    """Copy a thread's row of a slice from tensor memory to shared memory as bf16. `origin` is the swizzled address of
-    its first 16 bytes; XOR gives the addresses of the others."""
-    for left in range(0, SLICE, PIECE):
-        sums = reg.array(f32, PIECE)
-        ptx.tcgen05.ld(sums, columns + (first + left) if first + left else columns, shape="32x32b", count=PIECE)
-        ptx.tcgen05.wait_ld()
-        for start in range(0, PIECE, 8):
-            packed = [reg.alloc(bf16x2) for _ in range(4)]
-            for i, pair in enumerate(packed):
-                low, high = sums[start + 2 * i : start + 2 * i + 2]
-                ptx.cvt(bf16x2, f32, pair, [high, low], rounding="rn")
-            chunk = (left + start) // 8
-            ptx.st(bf16x2, origin ^ (16 * chunk) if chunk else origin, packed, space="shared")
 
 
 def make(arch: str = "sm_100a") -> Kernel:
@@ -73,28 +58,23 @@ def make(arch: str = "sm_100a") -> Kernel:
         sb = smem.wgmma_tile(bf16, (STAGES, COLUMNS // CTAS, BK), name="sb")
         sc = smem.alloc(bf16, (2, ROWS, SLICE), swizzle="128B", align=1024, name="sc")
         full, empty = smem.mbarrier(STAGES, name="full"), smem.mbarrier(STAGES, name="empty")
-        done, slot = smem.mbarrier(1, name="done"), smem.alloc(u32, 1, name="slot")
+        done = smem.mbarrier(1, name="done")
         thread, rank = ptx.special.tid.x(), ptx.special.cluster_ctarank()
-        first_warp, first_thread, is_leader = thread < 32, thread == 0, rank == 0
+        warp, is_leader = thread >> 5, rank == 0
+        first_warp, first_thread = warp == 0, thread == 0
         top, left = ptx.special.ctaid.x() * ROWS, ptx.special.ctaid.y() * COLUMNS
 
-        # Phase 1: one warp of each CTA allocates tensor memory, thread 0 initializes the mbarriers, and `cluster.sync`
-        # makes them visible to both CTAs.
-        with ptx.if_(first_warp):
-            ptx.tcgen05.alloc(slot, COLUMNS, cta_group=2)
-            ptx.tcgen05.relinquish_alloc_permit(cta_group=2)
+        # Phase 1: thread 0 of each CTA initializes the mbarriers, one warp allocates tensor memory, and then the CTAs
+        # synchronize.
         with ptx.if_(first_thread):
             for stage in range(STAGES):
                 ptx.mbarrier.init(full[stage], 1)
                 ptx.mbarrier.init(empty[stage], 1)
             ptx.mbarrier.init(done[0], 1)
-        ptx.tcgen05.fence_before_thread_sync()
-        ptx.cluster.sync()
-        ptx.tcgen05.fence_after_thread_sync()
-        sums = smem.load(u32, slot)
+        sums = tensor_memory.allocate(COLUMNS, first_warp, cta_group=2)
 
-        # Phase 2, thread 0 of each CTA: fill the ring with the CTA's rows of `a` and its half of `b`.
-        with ptx.if_(first_thread):
+        # Phase 2, a lane of warp 0 of each CTA: fill the ring with the CTA's rows of `a` and its half of `b`.
+        with ptx.if_(first_warp), ptx.if_(elect()):
             ring = ptx.pipeline(STAGES)
             for k in ptx.range_(0, depth, BK):
                 # On a new mbarrier, the phase that precedes the first one counts as complete.
@@ -108,8 +88,8 @@ def make(arch: str = "sm_100a") -> Kernel:
                     )
                 ring.advance()
 
-        # Phase 2, thread 32 of the leader CTA: issue the products of both CTAs.
-        with ptx.if_((thread == 32) & is_leader):
+        # Phase 2, a lane of warp 1 of the leader CTA: issue the products of both CTAs.
+        with ptx.if_((warp == 1) & is_leader), ptx.if_(elect()):
             ring = ptx.pipeline(STAGES)
             shape = ptx.tcgen05.make_instr_desc_f16bf16_f32(m=ROWS * CTAS, n=COLUMNS)
             for k in ptx.range_(0, depth, BK):
@@ -135,7 +115,7 @@ def make(arch: str = "sm_100a") -> Kernel:
         ptx.warp.sync()
         ptx.mbarrier.wait(done[0], 0)
         ptx.tcgen05.fence_after_thread_sync()
-        warp_sums = sums + ((thread >> 5) << 21)
+        warp_sums = sums + (warp << 21)
         offset = smem.apply_swizzle(thread * 128, "128B")
         for part in range(COLUMNS // SLICE):
             buffer = sc[part % 2]
@@ -143,7 +123,7 @@ def make(arch: str = "sm_100a") -> Kernel:
                 # Wait until the store of two slices ago has read this buffer. Only the committing thread can wait.
                 ptx.cp.async_.bulk.wait_group(1, read=True, pred=first_thread)
                 ptx.bar.sync(0)
-            store_row(warp_sums, part * SLICE, buffer.address() + offset)
+            tensor_memory.copy_slice(warp_sums + part * SLICE, buffer.address() + offset)
             # The fence in each writing thread and then the barrier make all writes visible to the TMA store.
             ptx.fence.proxy_async_shared_cta()
             ptx.bar.sync(0)
@@ -152,13 +132,9 @@ def make(arch: str = "sm_100a") -> Kernel:
             ptx.cp.async_.bulk.commit_group(pred=first_thread)
         ptx.cp.async_.bulk.wait_group(0, pred=first_thread)
 
-        # Phase 4: free tensor memory after both CTAs have read their sums. `cluster.sync` also keeps each CTA from
-        # exiting while its peer still signals its mbarriers.
-        ptx.tcgen05.fence_before_thread_sync()
-        ptx.cluster.sync()
-        ptx.tcgen05.fence_after_thread_sync()
-        with ptx.if_(first_warp):
-            ptx.tcgen05.dealloc(sums, COLUMNS, cta_group=2)
+        # Phase 4: free tensor memory after both CTAs have read their sums. Until both get here, neither exits while its
+        # peer still signals its mbarriers.
+        tensor_memory.free(sums, COLUMNS, first_warp, cta_group=2)
 
     return tcgen05_gemm
 
@@ -174,7 +150,7 @@ EXAMPLE = Example(
     targets=("sm_100a", "sm_103a"),
     runs=(Run({"m": 256, "n": 256, "k": 128}, HALF, 1e-3), Run({"m": 300, "n": 520, "k": 200}, HALF, 1e-3)),
     large={"m": 4096, "n": 4096, "k": 4096},
-    sass=("UTMALDG.2D.2CTA", "UTCHMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x32", "UTMASTG.2D"),
+    sass=("UTMALDG.2D.2CTA", "UTCHMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x64", "UTMASTG.2D"),
     flops=count_gemm_flops,
     peer="matmul",
 )

@@ -1,0 +1,23 @@
+"""The order in which the CTAs of a persistent kernel work on the tiles of c = a @ b.T.
+
+Tiles that are in flight together should need few distinct rows of `a` and `b`: L2 then reads each from memory once.
+"""
+
+from __future__ import annotations
+
+from pyptx import intrinsic, reg
+
+
+@intrinsic
+def find_grouped_tile(index: reg.Reg, rows: int, columns: int, height: int) -> tuple[reg.Reg, reg.Reg]:
+    """Return row and column of tile number `index` of rows x columns, in bands of `height` rows, column by column.
+
+    w consecutive tiles lie in `height` rows and w / height columns, so they need about height + w / height tiles of
+    the operands, fewest for a height near the root of w. Row by row it would be 1 + w / columns + columns. The last
+    band may be lower.
+    """
+    band = index // (height * columns)
+    first, rest = band * height, index % (height * columns)
+    actual = (rows - first).min(height)
+    column = rest // actual
+    return first + (rest - column * actual), column

@@ -1,0 +1,19 @@
+"""Warps with a task of their own, and the lane that issues their asynchronous instructions."""
+
+from __future__ import annotations
+
+from pyptx import intrinsic, ptx, reg
+from pyptx.types import pred, u32
+
+
+@intrinsic
+def elect() -> reg.Reg:
+    """Return a predicate that is true in one lane of the warp, which is converged here; always in the same lane.
+
+    TMA and tcgen05 instructions take their operands from uniform registers. Under this predicate ptxas knows that one
+    lane is active and copies that lane's operands once. Under `lane == 0` it emits a loop over the active lanes around
+    every such instruction.
+    """
+    is_elected = reg.scalar(pred)
+    ptx.elect_sync(reg.scalar(u32), is_elected, -1)
+    return is_elected

@@ -564,8 +564,9 @@ def kernel(
     template parameters.
 
     `version=None` is the lowest PTX that the target and the instructions need. `grid` is a tuple, or a function of the
-    shape variables. `raw_params` are further scalar parameters, (type, name). `extern_smem` names the dynamic shared
-    memory (True: "smem"), `smem` is its size in bytes. `reqntid` and `raw_directives` are performance directives.
+    shape variables and of those template parameters that it names. `raw_params` are further scalar parameters, (type,
+    name). `extern_smem` names the dynamic shared memory (True: "smem"), `smem` is its size in bytes. `reqntid` and
+    `raw_directives` are performance directives.
     With `exact` the body is emitted as written: nothing is hoisted, added, folded or commented, and registers are
     declared by `ptx.decl.reg`.
     """

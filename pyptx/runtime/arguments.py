@@ -128,21 +128,24 @@ def describe_outputs(outputs: Tensors, env: Mapping[str, int]) -> tuple[Describe
     return tuple(descriptions)
 
 
-def _call(grid: Callable[..., Any], env: Mapping[str, int]) -> Any:
-    """Call a function of the dimensions, which must accept all of them by name."""
+def _call(grid: Callable[..., Any], env: Mapping[str, int], template: Mapping[str, Any]) -> Any:
+    """Call a function of the dimensions, which must accept all of them by name, and of template parameters it names."""
     try:
-        inspect.signature(grid).bind(**env)
+        signature = inspect.signature(grid)
+        env = {**env, **{name: value for name, value in template.items() if name in signature.parameters}}
+        signature.bind(**env)
     except TypeError as why:
         text = f"the grid function does not accept the dimensions {', '.join(env) or '(none)'}: {why}"
         raise PtxError([GRID.report(None, text, help=f"write grid=lambda {', '.join(env)}: (…,)")]) from None
     return grid(**env)
 
 
-def resolve_grid(grid: Any, env: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the grid for these dimensions: a tuple, or the result of a function of the dimensions."""
+def resolve_grid(grid: Any, env: Mapping[str, int], template: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the grid for these dimensions: a tuple, or the result of a function of the dimensions, and of those
+    template parameters that it names."""
     if grid is None:
         raise PtxError([GRID.report(None, "the kernel has no grid", help="pass grid= to @kernel or to the call")])
-    extents: Any = _call(grid, env) if callable(grid) else grid
+    extents: Any = _call(grid, env, template) if callable(grid) else grid
     dims = tuple(cast("Sequence[Any]", extents)) if isinstance(extents, tuple | list) else (extents,)
     if not 1 <= len(dims) <= 3 or not all(isinstance(d, int | np.integer) and d > 0 for d in dims):
         context = f" for {', '.join(f'{name}={size}' for name, size in env.items())}" if callable(grid) else ""

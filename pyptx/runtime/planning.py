@@ -27,6 +27,7 @@ class Traceable(Protocol):
     in_specs: tuple[Tile, ...]
     out_specs: tuple[Tile, ...]
     grid: Any
+    template_params: dict[str, Any]
 
     @property
     def definition(self) -> Definition:
@@ -89,5 +90,7 @@ def make_plan(
     template = {name: value for name, value in keywords.items() if name not in scalars and name not in env}
     dims = {name: value for name, value in env.items() if name in kernel.shape_variables}
     module, kernel_trace = kernel.trace(**dims, **template)
-    extents = arguments.resolve_grid(kernel.grid if grid is None else grid, dims)
+    extents = arguments.resolve_grid(
+        kernel.grid if grid is None else grid, dims, {**kernel.template_params, **template}
+    )
     return Plan(definition, module, kernel_trace, dims, scalars, extents, outputs)

@@ -204,6 +204,22 @@ def test_a_grid_and_an_output_name_the_dimensions_that_they_lack() -> None:
             of(grid, out)(A)
 
 
+def test_a_grid_function_may_name_template_parameters() -> None:
+    def spread(n: int, ctas: int) -> tuple[int]:
+        return (min(ctas, n),)
+
+    @kernel(in_specs=[Tile("n", s32)], out_specs=[Tile("n", s32)], grid=spread, block=(1, 1, 1))
+    def count_ctas(x: Any, y: Any, *, ctas: int = 2, step: int = 1) -> None:
+        (py,) = ptx.global_ptrs(y)
+        for i in ptx.range_(ptx.special.ctaid.x(), x.shape[0], ptx.special.nctaid.x()):
+            ptx.st(s32, ptx.addr(py, i * 4), ptx.special.nctaid.x().view(s32) * step)
+
+    x = np.zeros(8, np.int32)
+    assert count_ctas(x).tolist() == [2] * 8
+    assert count_ctas(x, ctas=3, step=10).tolist() == [30] * 8
+    assert count_ctas(x[:4], ctas=5).tolist() == [4] * 4
+
+
 @pytest.mark.parametrize("grid", [(0,), (1, 2, 3, 4), (1.5,), "ab"])
 def test_a_grid_is_positive_integers(grid: Any) -> None:
     with raises(PtxError, match="one to three positive integers"):

@@ -23,24 +23,22 @@ The protocol; every ring has its own stage and phase, and a producer's first wai
 - `sums_empty`, in the leader CTA, per half: one arrival from each of the 8 output warps of the pair, after
   `tcgen05.wait::ld` and `tcgen05.fence::before_thread_sync`. The MMA issuer waits for the previous phase.
 - The tile queue has 12 readers: two producers, the MMA issuer, the scheduler, and 8 output warps.
-- Output buffers: each warp has two of its own, 32 rows of a slice of 64 columns. It needs no barrier with the others:
-  its elected lane waits until TMA has read the buffer (`wait_group.read`), `bar.warp.sync` tells the other lanes; all
-  lanes write, execute `fence.proxy.async`, and synchronize again before the elected lane stores the buffer.
+- The output warps share no buffers: see `OutputWarp`.
 """
 
 from __future__ import annotations
 
 from examples.parts import tensor_memory
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, widen
-from examples.parts.tensor_memory import SLICE
+from examples.parts.tensor_memory import LANES, SLICE, OutputWarp
 from examples.parts.tile_order import find_grouped_tile
 from examples.parts.tile_queue import TileQueue
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, smem
 from pyptx.types import bf16
 
-ROWS, COLUMNS, BK, STEP = 128, 256, 64, 16
-"""Rows per CTA, columns per pair, K per stage, K of one tcgen05.mma."""
+ROWS, COLUMNS, BK = 128, 256, 64
+"""Rows per CTA, columns per pair, K per stage."""
 CTAS, STAGES = 2, 6
 """Six stages of 32 KiB and 32 KiB of output buffers fill shared memory. A stage is 512 cycles of products, so the ring
 hides 2,500 cycles; a load of its size takes about 1,500 when all SMs load."""
@@ -75,7 +73,7 @@ def make(arch: str = "sm_100a") -> Kernel:
         Tile.wgmma_a("m", "k", bf16, tile_m=ROWS, tile_k=BK),
         Tile.wgmma_a("n", "k", bf16, tile_m=COLUMNS // CTAS, tile_k=BK),
     )
-    result = Tile("m", "n", bf16, Layout.TMA_128B, tma_box=(32, SLICE))
+    result = Tile("m", "n", bf16, Layout.TMA_128B, tma_box=(LANES, SLICE))
 
     @kernel(
         arch=arch, in_specs=operands, out_specs=(result,), grid=grid, block=(32 * WARPS, 1, 1), cluster=(CTAS, 1, 1)
@@ -85,16 +83,15 @@ def make(arch: str = "sm_100a") -> Kernel:
         depth, (tile_rows, tile_columns) = a.shape[1], count_tiles(a.shape[0], b.shape[0])
         sa = smem.wgmma_tile(bf16, (STAGES, ROWS, BK), name="sa")
         sb = smem.wgmma_tile(bf16, (STAGES, COLUMNS // CTAS, BK), name="sb")
-        sc = smem.alloc(bf16, (2, ROWS, SLICE), swizzle="128B", align=1024, name="sc")
+        sc = tensor_memory.allocate_buffers(OUTPUT_WARPS)
         full, empty = smem.mbarrier(STAGES, name="full"), smem.mbarrier(STAGES, name="empty")
         sums_full, sums_empty = smem.mbarrier(2, name="sums_full"), smem.mbarrier(2, name="sums_empty")
         queue = TileQueue(CTAS, readers=CTAS * (1 + OUTPUT_WARPS) + 2)
-        thread, rank = ptx.special.tid.x(), ptx.special.cluster_ctarank()
-        warp, is_leader = thread >> 5, rank == 0
-        first_warp = warp == 0
+        warp, rank = ptx.special.tid.x() >> 5, ptx.special.cluster_ctarank()
+        first_warp, is_leader = warp == 0, rank == 0
 
         # Phase 1: initialize the mbarriers of both CTAs and allocate all of tensor memory.
-        with ptx.if_(thread == 0):
+        with ptx.if_(first_warp), ptx.if_(elect()):
             for stage in range(STAGES):
                 ptx.mbarrier.init(full[stage], 1)
                 ptx.mbarrier.init(empty[stage], 1)
@@ -132,16 +129,7 @@ def make(arch: str = "sm_100a") -> Kernel:
                 for k in ptx.range_(0, depth, BK):
                     ptx.mbarrier.wait(full[ring.stage], ring.phase)
                     ptx.tcgen05.fence_after_thread_sync()
-                    starts = [operand[ring.stage].address() for operand in (sa, sb)]
-                    accumulates = k != 0
-                    for step in range(0, BK, STEP):
-                        da, db = (
-                            ptx.tcgen05.descriptor(start, byte_offset=2 * step, stride_bytes=1024, swizzle="128B")
-                            for start in starts
-                        )
-                        ptx.tcgen05.mma.async_2sm(
-                            tile_sums, da, db, shape, enable_input_d=True if step else accumulates
-                        )
+                    tensor_memory.multiply_stage(tile_sums, sa[ring.stage], sb[ring.stage], shape, k != 0, cta_group=2)
                     ptx.tcgen05.commit(empty[ring.stage], cta_group=2, multicast_mask=BOTH)
                     ring.advance()
                 ptx.tcgen05.commit(sums_full[halves.stage], cta_group=2, multicast_mask=BOTH)
@@ -151,34 +139,19 @@ def make(arch: str = "sm_100a") -> Kernel:
         with ptx.if_((warp == SCHEDULER) & is_leader), ptx.if_(elect()):
             queue.schedule()
 
-        # Phase 2, four output warps of each CTA: lane l of warp w has row 32 w + l, so thread t has row t.
+        # Phase 2, the output warps of each CTA.
         with ptx.if_(warp < OUTPUT_WARPS):
-            elected, halves = elect(), ptx.pipeline(2)
-            offset = smem.apply_swizzle(thread * 128, "128B")
-            for tile in queue.each(elected):
+            output, halves = OutputWarp(sc, warp, elect()), ptx.pipeline(2)
+            for tile in queue.each(output.elected):
                 row, column = find_grouped_tile(tile, tile_rows, tile_columns, BAND)
-                top, left = row * (ROWS * CTAS) + rank * ROWS + warp * 32, column * COLUMNS
                 ptx.mbarrier.wait(sums_full[halves.stage], halves.phase)
                 ptx.tcgen05.fence_after_thread_sync()
-                warp_sums = sums + halves.stage * COLUMNS + (warp << 21)
-                for part in range(COLUMNS // SLICE):
-                    buffer = sc[part % 2]
-                    ptx.cp.async_.bulk.wait_group(1, read=True, pred=elected)
-                    ptx.warp.sync()
-                    tensor_memory.copy_slice(warp_sums + part * SLICE, buffer.address() + offset)
-                    if part == COLUMNS // SLICE - 1:
-                        ptx.tcgen05.fence_before_thread_sync()
-                    ptx.fence.proxy_async_shared_cta()
-                    ptx.warp.sync()
-                    ptx.cp.async_.bulk.tensor_2d.store(
-                        dst=c, src=buffer.address() + warp * (32 * SLICE * 2), coord=(left + part * SLICE, top),
-                        pred=elected,
-                    )  # fmt: skip
-                    ptx.cp.async_.bulk.commit_group(pred=elected)
+                top = row * (ROWS * CTAS) + rank * ROWS
+                output.write(sums + halves.stage * COLUMNS, COLUMNS, c, top, column * COLUMNS)
                 # The warp has read its sums: the next tile but one may overwrite them.
-                ptx.cluster.arrive_remote(sums_empty[halves.stage], 0, pred=elected)
+                ptx.cluster.arrive_remote(sums_empty[halves.stage], 0, pred=output.elected)
                 halves.advance()
-            ptx.cp.async_.bulk.wait_group(0, pred=elected)
+            output.finish()
 
         # Phase 3: free tensor memory. Until both CTAs get here, neither exits: the leader's mbarriers receive arrivals
         # of the peer's output warps, and the peer's those of the leader's products.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pyptx import intrinsic, ptx, reg
-from pyptx.types import pred, u32
+from pyptx import ptx, reg
 
 
-@intrinsic
 def elect() -> reg.Reg:
     """Return a predicate that is true in one lane of the warp, which is converged here; always in the same lane.
 
@@ -14,6 +12,4 @@ def elect() -> reg.Reg:
     lane is active and copies that lane's operands once. Under `lane == 0` it emits a loop over the active lanes around
     every such instruction.
     """
-    is_elected = reg.scalar(pred)
-    ptx.elect_sync(reg.scalar(u32), is_elected, -1)
-    return is_elected
+    return ptx.warp.elect(leader=False)

@@ -10,7 +10,7 @@ from benchmarks import ratios
 from benchmarks.baseline import Ratio
 
 NOT_BENCHMARKS = {"__main__", "baseline", "catalog", "ratios"}
-NEEDS = {"launch": ("cuda.core",), "sim_peers": ("numba_cuda", "triton")}
+NEEDS = {"launch": ("cuda.core", "triton"), "sim_peers": ("numba_cuda", "triton")}
 """The packages of the `bench` extra that a benchmark requires."""
 
 

@@ -2,7 +2,8 @@
 
 The driver is a stub that does nothing, and CPU tensors stand for a device's: the work of the driver, of a GPU and of
 its allocator is not measured. Peers are an addition of PyTorch, a custom operator of PyTorch that does nothing,
-and `cuda.core.launch`. Needs a C compiler, and the `bench` extra.
+`cuda.core.launch`, and Triton: a call of its kernel, and a launch of the compiled one. Needs a C compiler, and the
+`bench` extra.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ from pyptx.runtime import device_views, fast_calls
 from pyptx.types import f32
 
 STUB = Path(__file__).with_name("peers") / "stub_driver.c"
+FOLDER = tempfile.TemporaryDirectory(prefix="pyptx-")
+"""Of the stub, with which Triton links its launcher."""
 REPEATS = 1000
 
 
 @cache
 def load_stub() -> ctypes.CDLL:
     """Make the stub the driver of this process, and CPU tensors a device's; return its counters."""
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "libcuda.so.1"
-        options = ["-shared", "-fPIC", "-O2", "-Wl,-soname,libcuda.so.1"]
-        subprocess.run([*find_compiler(), *options, "-o", str(library), str(STUB)], check=True)
-        stub = ctypes.CDLL(str(library), os.RTLD_NOW | os.RTLD_GLOBAL)
-    os.environ["PYPTX_DRIVER_LIBRARY"] = "the stub"
+    library = Path(FOLDER.name) / "libcuda.so.1"
+    options = ["-shared", "-fPIC", "-O2", "-Wl,-soname,libcuda.so.1"]
+    subprocess.run([*find_compiler(), *options, "-o", str(library), str(STUB)], check=True)
+    stub = ctypes.CDLL(str(library), os.RTLD_NOW | os.RTLD_GLOBAL)
+    os.environ |= {"PYPTX_DRIVER_LIBRARY": "the stub", "TRITON_LIBCUDA_PATH": FOLDER.name}
     fast_calls.HOOKS = None, None
     device_views.register = id
     return stub
@@ -118,8 +120,19 @@ def make_cuda_core() -> Work:
     return lambda: core.launch(device.default_stream, config, function, 4096, 4096, 4096, 1024)
 
 
+def make_triton(kind: str) -> Work:
+    """Return a call of a kernel of Triton on three tensors and an integer, or a launch of what it compiled."""
+    load_stub()
+    # Another benchmark makes Triton interpret its kernels.
+    os.environ.pop("TRITON_INTERPRET", None)
+    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+    torch, peer = import_module("torch"), import_module("benchmarks.peers.triton_add")
+    return getattr(peer, f"make_{kind}")(*(torch.ones(1024) for _ in range(3)))
+
+
 PEERS: dict[str, Make] = {
     "torch.add": make_torch_add, "a custom operator of PyTorch": make_custom_op, "cuda.core.launch": make_cuda_core,
+    "a launch of Triton": partial(make_triton, "launch"), "a call of Triton": partial(make_triton, "call"),
 }  # fmt: skip
 
 

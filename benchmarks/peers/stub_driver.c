@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, SUCCESS = 0 };
+enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, SHARED_PER_BLOCK = 97, MOST_THREADS = 0, SUCCESS = 0 };
 
 long stub_launches, stub_modules, stub_events, stub_allocations;
 
@@ -15,7 +15,8 @@ static int write_one(int *result) { *result = 1; return SUCCESS; }
 static int write_version(int *result) { *result = 13000; return SUCCESS; }
 
 static int get_attribute(int *result, int attribute) {
-    *result = attribute == CAPABILITY_MAJOR ? 9 : attribute == CAPABILITY_MINOR ? 0 : 1 << 30;
+    *result = attribute == CAPABILITY_MAJOR ? 9 : attribute == CAPABILITY_MINOR ? 0
+              : attribute == SHARED_PER_BLOCK ? 227 << 10 : 1 << 30;
     return SUCCESS;
 }
 
@@ -66,3 +67,29 @@ int cuCtxGetCurrent(void **result) { return write_handle(result); }
 int cuStreamIsCapturing(void *stream, int *status) { return is_capturing(stream, status); }
 int cuLaunchKernelEx(void) { return launch(); }
 int cuTensorMapEncodeTiled(void *result) { memset(result, 0, 128); return SUCCESS; }
+
+/* What Triton's launcher is linked with. */
+int cuInit(void) { return SUCCESS; }
+int cuCtxSetCurrent(void) { return SUCCESS; }
+int cuCtxGetDevice(int *result) { return write_zero(result); }
+int cuCtxGetLimit(int *result) { return write_zero(result); }
+int cuCtxSetLimit(void) { return SUCCESS; }
+int cuDeviceGet(int *result) { return write_zero(result); }
+int cuDeviceGetAttribute(int *result, int attribute) { return get_attribute(result, attribute); }
+int cuDeviceGetCount(int *result) { return write_one(result); }
+int cuDevicePrimaryCtxRetain(void **result) { return write_handle(result); }
+int cuDriverGetVersion(int *result) { return write_version(result); }
+int cuFuncGetAttribute(int *result, int attribute) { *result = attribute == MOST_THREADS ? 1024 : 0; return SUCCESS; }
+int cuFuncSetAttribute(void) { return SUCCESS; }
+int cuFuncSetCacheConfig(void) { return SUCCESS; }
+int cuGetErrorString(int code, const char **result) { (void)code; *result = "an error"; return SUCCESS; }
+int cuModuleGetFunction(void **result) { return write_handle(result); }
+int cuModuleLoadData(void **result) { return load(result); }
+int cuModuleUnload(void) { return unload(); }
+int cuOccupancyMaxActiveClusters(int *result) { return write_one(result); }
+int cuPointerGetAttribute(uint64_t *result, int attribute, uint64_t pointer) {
+    (void)attribute;
+    *result = pointer;
+    return SUCCESS;
+}
+int cuTensorMapEncodeIm2col(void *result) { memset(result, 0, 128); return SUCCESS; }

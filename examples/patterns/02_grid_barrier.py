@@ -5,9 +5,8 @@ guarantees that all CTAs are resident, so they may wait for each other: the data
 
 The protocol: `arrived` counts CTAs. Thread 0 of each stores the CTA's partial sum and adds 1 with release at gpu scope,
 which publishes that store. It then reads the counter with acquire until it equals the size of the grid, and `bar.sync`
-hands what it has observed to the other threads. The
-counter is used once: the caller zeroes it. Every CTA adds the partial sums in the same order, so all of them divide by
-the same number.
+hands what it has observed to the other threads. The counter is used once: the caller zeroes it. Every CTA adds the
+partial sums in the same order, so all of them divide by the same number.
 """
 
 from __future__ import annotations
@@ -77,8 +76,7 @@ def reference(x: Array) -> tuple[Array | None, ...]:
 
 def draw(run: Run, random: np.random.Generator) -> tuple[Array, ...]:
     """Return positive numbers: their sum is far from zero."""
-    values: Array = random.uniform(1, 2, run.shape["n"])
-    return (values.astype(np.float32),)
+    return (np.asarray(1 + random.random(run.shape["n"]), np.float32),)
 
 
 def make_outputs(shape: Shape) -> list[np.ndarray[Any, Any]]:

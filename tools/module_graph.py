@@ -67,7 +67,10 @@ def dead(files: dict[str, str], trees: dict[str, ast.Module]) -> Iterator[str]:
             continue  # decided without reading any text, which takes long
         spellings = [f"{e}\\b|{e.replace('.', '/')}\\.py|{e.rpartition('.')[0]}\\.\\{{" for e in ends if "." in e]
         mention = re.compile(rf"(?<!\w)({'|'.join(spellings)})") if spellings else re.compile(rf"\b{re.escape(path)}\b")
-        if not any(mention.search(text) for user, text in prose.items() if user != path):
+        # Searching for a fixed string first is much faster than for the expression.
+        stem, package = parts[-1], f"{parts[-2] if len(parts) > 1 else ''}.{{"
+        texts = (text for user, text in prose.items() if user != path and (stem in text or package in text))
+        if not any(mention.search(text) for text in texts):
             yield f"{path}:1: nothing imports or names this file"
 
 

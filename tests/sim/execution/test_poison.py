@@ -183,9 +183,8 @@ def test_batches_do_not_inherit_what_others_have_written() -> None:
 
 
 def test_the_examples_read_nothing_uninitialized(seed: int) -> None:
-    """A third of the examples; `make audit` runs them all."""
-    examples = load_examples()
-    for example in random.Random(seed).sample(examples, len(examples) // 3):
+    """Some of the examples; `make audit` runs them all."""
+    for example in random.Random(seed).sample(load_examples(), 5):
         example.simulate(example.runs[0], poison=True, check="none").verify()
 
 

@@ -71,7 +71,7 @@ def test_kernels_of_the_corpus_equal_their_references_in_every_order(
 def test_example_kernels_compute_the_same_bits_in_every_order(seed: int) -> None:
     """A few of the examples; `make audit` runs them all."""
     examples = [example for example in load_examples() if not example.varies]
-    for example in random.Random(seed).sample(examples, 4):
+    for example in random.Random(seed).sample(examples, 3):
         assert len(set(compute_in_orders(example))) == 1, example.name
 
 

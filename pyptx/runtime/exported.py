@@ -32,6 +32,7 @@ class ExportedKernel:
         self.in_specs: tuple[Tile, ...] = tuple(tiles[: len(tiles) - outputs])
         self.out_specs: tuple[Tile, ...] = tuple(tiles[len(tiles) - outputs :])
         self.grid: tuple[int, ...] = tuple(manifest["grid"])
+        self.template_params: dict[str, Any] = {}
 
     @property
     def name(self) -> str:

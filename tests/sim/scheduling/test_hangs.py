@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from examples.parts import operand_ring
 from examples.parts.example import find_example
 from pyptx import sim
 from pyptx.diagnostics import PtxError
@@ -502,8 +503,12 @@ wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;
 
 def test_a_kernel_in_python_names_its_barriers_and_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     example = find_example("hopper/cluster_gemm")
-    gemm = example.module
-    monkeypatch.setattr(gemm, "STAGE_BYTES", gemm.STAGE_BYTES + 16)
+    count_bytes = operand_ring.count_bytes
+
+    def count_too_many(ring: operand_ring.OperandRing) -> int:
+        return count_bytes(ring) + 16
+
+    monkeypatch.setattr(operand_ring, "count_bytes", count_too_many)
     a = np.zeros((256, 128), ml_dtypes.bfloat16)
     with raises(PtxError) as excinfo:
         example.make().simulate(a, a, check="none")
@@ -512,7 +517,7 @@ def test_a_kernel_in_python_names_its_barriers_and_its_lines(monkeypatch: pytest
     assert "mbarrier `full` of CTA 0, phase 0: 16 expected bytes not copied" in finding.message
     assert finding.origin is not None
     assert str(finding.origin.file).endswith("05_cluster_gemm.py")
-    assert "ptx.mbarrier.wait(full[" in Path(str(finding.origin.file)).read_text().splitlines()[finding.line - 1]
+    assert "ptx.mbarrier.wait(ring.full[" in Path(str(finding.origin.file)).read_text().splitlines()[finding.line - 1]
 
 
 @pytest.mark.parametrize("name", HANGS)

@@ -93,7 +93,7 @@ def test_logical_time_does_not_depend_on_the_schedule(name: str) -> None:
 
 def test_the_lines_of_python_are_shown() -> None:
     timeline = gemm("hopper", "lazy")
-    (file,) = [name for name in timeline.recorded.texts if name.endswith("hopper_gemm.py")]
+    (file,) = [name for name in timeline.recorded.texts if name.endswith("cluster_gemm.py")]
     text = timeline.recorded.texts[file]
     waits = {
         line.python[1]: line.wait_steps for line in timeline.recorded.lines if line.python and line.python[0] == file
@@ -101,7 +101,7 @@ def test_the_lines_of_python_are_shown() -> None:
     worst = max(waits, key=lambda number: waits[number])
     assert "ptx.cluster.sync()" in text[worst - 1]
     page = timeline.html()
-    assert "Wait until the consumers of both CTAs have read the stage" in page
+    assert "Wait until the consumers have read the stage" in page
 
 
 def test_copies_that_arrive_at_an_mbarrier_end_with_its_phase() -> None:

@@ -1,0 +1,71 @@
+"""Writes f32 sums of wgmma to a bf16 matrix: `stmatrix` into a swizzled buffer, which a TMA store copies.
+
+A warpgroup writes its 64 rows in slices of 64 columns and alternates between two buffers: while TMA reads one, the
+warpgroup fills the other. TMA stores clip the edges of the matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyptx import intrinsic, ptx, reg, smem
+from pyptx.ptx import NamedBarrier
+from pyptx.types import bf16x2, f32
+
+ROWS, SLICE = 64, 64
+"""Rows of a warpgroup, and columns of a slice: 128 bytes, the widest swizzle."""
+BUFFERS = 2
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A warpgroup's part in writing: its named barrier, which thread issues the stores, and the thread's offset."""
+
+    barrier: NamedBarrier
+    leader: reg.Reg
+    offset: reg.Reg
+    """Where in a buffer the lane's `stmatrix` address of the first 16 columns is."""
+
+
+def make_writer(thread: reg.Reg, group: reg.Reg | int, lane: reg.Reg) -> Writer:
+    """Return the part of warpgroup `group` of the CTA, which uses the named barrier of that number."""
+    barrier = ptx.named_barrier(group, count=128)
+    leader = thread & 127 == 0
+    row = ((thread >> 5) & 3) * 16 + (lane & 15)
+    return Writer(barrier, leader, smem.apply_swizzle(row * 128 + (lane >> 4) * 16, "128B"))
+
+
+@intrinsic
+def store_slice(sums: list[reg.Reg], origin: reg.Reg) -> None:
+    """Store a warp's 16 rows of a slice as bf16: `origin` is the lane's swizzled address of the first 16 columns."""
+    for j in range(SLICE // 16):
+        packed = [reg.alloc(bf16x2) for _ in range(4)]
+        for i, pair in enumerate(packed):
+            low, high = sums[8 * j + 2 * i : 8 * j + 2 * i + 2]
+            ptx.cvt(bf16x2, f32, pair, [high, low], rounding="rn")
+        # 16 columns are 32 bytes. The swizzle XORs these address bits, so XOR also steps along the row.
+        ptx.stmatrix(smem=origin ^ (32 * j) if j else origin, regs=packed)
+
+
+def store_tile(
+    writer: Writer, sums: reg.RegArray, buffers: smem.SharedAlloc, consumer: reg.Reg | int, out: Any, left: reg.Reg,
+    top: reg.Reg, *, is_first: bool,
+) -> None:  # fmt: skip
+    """Write a warpgroup's sums to `out`, whose tensor map has boxes of 64 x 64, at row `top` and column `left`.
+
+    `buffers` is (consumer, buffer, row, column). The stores may still be reading the last two buffers on return; before
+    it ends, the leader waits for its groups. `is_first`: no earlier tile has used the buffers.
+    """
+    for part in range(2 * sums.count // SLICE):
+        buffer = buffers[consumer, part % BUFFERS]
+        if part >= BUFFERS or not is_first:
+            # Wait until the store of two slices ago has read this buffer. Only the committing thread can wait.
+            ptx.cp.async_.bulk.wait_group(BUFFERS - 1, read=True, pred=writer.leader)
+            writer.barrier.sync()
+        store_slice(sums[part * SLICE // 2 : (part + 1) * SLICE // 2], buffer.address() + writer.offset)
+        # The fence in each writing thread and then the barrier make all writes visible to the leader's store.
+        ptx.fence.proxy_async_shared_cta()
+        writer.barrier.sync()
+        ptx.cp.async_.bulk.tensor_2d.store(dst=out, src=buffer, coord=(left + part * SLICE, top), pred=writer.leader)
+        ptx.cp.async_.bulk.commit_group(pred=writer.leader)

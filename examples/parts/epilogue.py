@@ -2,6 +2,11 @@
 
 A warpgroup writes its 64 rows in slices of 64 columns and alternates between two buffers: while TMA reads one, the
 warpgroup fills the other. TMA stores clip the edges of the matrix.
+
+The protocol: a named barrier for the 128 threads of the warpgroup completes twice per slice. They arrive first when the
+leader, which issues the stores, has waited until at most one store is still reading: all may then write the buffer of
+two slices ago. They arrive again after writing, each after `fence.proxy.async`: the store reads through the async proxy
+and may otherwise not see the writes. The leader then stores.
 """
 
 from __future__ import annotations

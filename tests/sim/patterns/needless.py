@@ -25,6 +25,11 @@ NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
     ("blackwell/tcgen05_tile", _LD, "remove"): (3, _ONE_WAIT),
     ("hopper/cluster_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
     ("hopper/cluster_gemm", f"@%p12 {_BULK}", f"@%p12 {_READ}"): (1, _END),
+    ("hopper/persistent_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
+    ("hopper/persistent_gemm", f"@%p7 {_BULK}", f"@%p7 {_READ}"): (1, _END),
+    ("hopper/fp8_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
+    ("hopper/fp8_gemm", f"@%p7 {_BULK}", f"@%p7 {_READ}"): (1, _END),
+    ("hopper/grouped_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
     ("blackwell/two_sm_gemm", _BEFORE, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
     ("blackwell/two_sm_gemm", _AFTER, "remove"): (
         3, f"{_ADDRESS}; {_FREED}; the third follows a wait for shared memory only"),

@@ -25,6 +25,7 @@ import numpy as np
 
 from examples.parts import tensor_memory
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, widen
+from examples.parts.scales import order_scales
 from examples.parts.tensor_memory import LANES, ROW_BYTES, SLICE, STEP_BYTES, OutputWarp
 from examples.parts.tile_order import find_grouped_tile
 from examples.parts.tile_queue import TileQueue
@@ -206,8 +207,7 @@ def draw(run: Run, random: np.random.Generator) -> tuple[Array, ...]:
 def scale(values: Array, words: Array) -> Array:
     """Return values times their factors in f64."""
     rows, depth = values.shape
-    octets = words[..., None].view(np.uint8).reshape(len(words), -1, 32, BLOCK // 32, FACTORS)
-    exponents = octets.transpose(0, 3, 2, 1, 4).reshape(len(words) * BLOCK, -1).astype(np.int32) - 127
+    exponents = order_scales(words.view(np.uint8)).astype(np.int32) - 127
     return np.ldexp(widen(values), np.repeat(exponents, GROUP, axis=1)[:rows, :depth])
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
-import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -14,21 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from pyptx.check import check as check_module
-from pyptx.diagnostics import Diagnostic, PtxError, format_count, hide_frames
+from pyptx.diagnostics import Diagnostic, PtxError, hide_frames
 from pyptx.dsl import declaration, rules
 from pyptx.dsl.device import detect_arch
 from pyptx.dsl.exact_lines import match_origins
 from pyptx.dsl.finish import Traced, build_module
-from pyptx.dsl.key import Snapshot, fingerprint, take_snapshot
-from pyptx.dsl.lines import add_line_comments, add_line_information, map_origins
+from pyptx.dsl.lines import map_origins
 from pyptx.dsl.registers import Dtype
 from pyptx.dsl.report import group_findings, soften
-from pyptx.dsl.run import Definition, parse_raw_parameter, trace_entry, trace_kernel
-from pyptx.dsl.scopes import intrinsic, refuse_deferred
+from pyptx.dsl.run import Definition, parse_raw_parameter, trace_entry
+from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
+from pyptx.dsl.traces import DEFAULT_ARCH, Traces
 from pyptx.emitter import emit
 from pyptx.highlighting import html
-from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Function
 from pyptx.isa.targets import Version
@@ -49,9 +46,7 @@ __all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]
 _RUN_OPTIONS = tuple("check on_hazard precision timeline statistics max_steps poison watch".split())
 _LAUNCH_OPTIONS = tuple("stream cooperative programmatic".split())
 RESERVED = frozenset((*"lineinfo annotate out grid args schedule seed".split(), *_RUN_OPTIONS, *_LAUNCH_OPTIONS))
-DEFAULT_ARCH = "sm_90a"
-_NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
-_MOST_TRACES, _MOST_CALLS = 256, 8
+_MOST_CALLS = 8
 
 
 class _Planned(Protocol):
@@ -66,16 +61,6 @@ class _Planned(Protocol):
 _Bound = TypeVar("_Bound", bound=_Planned)
 
 
-class _Specialisation:
-    """One trace with its key: the variables it read with their values, and what it captured."""
-
-    __slots__ = ("dims", "kernel_trace", "snapshot", "texts")
-
-    def __init__(self, dims: dict[str, int], snapshot: Snapshot, kernel_trace: Traced) -> None:
-        self.dims, self.snapshot, self.kernel_trace = dims, snapshot, kernel_trace
-        self.texts: dict[tuple[bool, bool], tuple[Module, str]] = {}
-
-
 class Kernel:
     """A kernel written in Python. Calling a method with shape variables and template parameters traces it for these."""
 
@@ -88,9 +73,8 @@ class Kernel:
         self.block, self.cluster, self.smem = definition.block, definition.cluster, definition.smem
         self.template_params: dict[str, Any] = declared["template_params"]
         self.arch, self.version = definition.arch, definition.version
-        self.notes: list[str] = []
-        self._traces: dict[object, list[_Specialisation]] = {}
-        self._latest: _Specialisation | None = None
+        self._traces = Traces(definition, self.template_params)
+        self.notes = self._traces.notes
         self.key = register(self)
         self._calls: list[Callable[[tuple[Any, ...]], Any]] = []
         """What repeats the latest calls on arrays in device memory, and returns NotImplemented for other calls."""
@@ -108,38 +92,37 @@ class Kernel:
     @property
     def shape_variables(self) -> tuple[str, ...]:
         """The named dimensions of the tensors, each once, in order."""
-        tiles = (*self.in_specs, *self.out_specs)
-        return tuple(dict.fromkeys(name for tile in tiles for name in tile.symbolic_dims))
+        return self._traces.shape_variables
 
     @hide_frames
     def ptx(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> str:
         """Return the PTX for these template parameters and shape variables. `lineinfo` adds `.file`/`.loc`, so that
         profilers and debuggers show the Python lines; `annotate` appends each Python line to its statements."""
-        trace = self._specialize(kwargs)
+        trace = self._traces.select(kwargs)
         _warn(trace.kernel_trace, 4)
-        return self._write(trace, lineinfo, annotate)[1]
+        return trace.write(lineinfo, annotate)[1]
 
     @hide_frames
     def module(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> Module:
         """Return the module as nodes."""
-        return self._write(self._specialize(kwargs), lineinfo, annotate)[0]
+        return self._traces.select(kwargs).write(lineinfo, annotate)[0]
 
     def trace(self, **kwargs: Any) -> tuple[Module, Traced]:
         """Return the module as nodes, and what else its trace says."""
-        specialisation = self._specialize(kwargs)
-        return self._write(specialisation, False, False)[0], specialisation.kernel_trace
+        trace = self._traces.select(kwargs)
+        return trace.write()[0], trace.kernel_trace
 
     @hide_frames
     def check(self, **kwargs: Any) -> list[Diagnostic]:
         """Return the findings of the checks, at the Python lines."""
-        trace = self._specialize(kwargs)
+        trace = self._traces.select(kwargs)
         findings = soften(check_module(trace.kernel_trace.module), trace.kernel_trace.lenient_origins)
         return [*group_findings(findings), *trace.kernel_trace.warnings]
 
     @hide_frames
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
         """Return the machine code. ptxas messages refer to the Python lines."""
-        module, text = self._write(self._specialize(kwargs), lineinfo, False)
+        module, text = self._traces.select(kwargs).write(lineinfo)
         origins = match_origins(text, module) if self.definition.exact else map_origins(module)
         return assemble_cached(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
 
@@ -154,7 +137,7 @@ class Kernel:
         from pyptx.runtime.export import write_files
         from pyptx.runtime.planning import make_plan
 
-        dims, _ = self._split_arguments(kwargs)
+        dims, _ = self._traces.split_arguments(kwargs)
         inputs = [Described(tile.resolve_shape(dims), list_array_dtype_names(tile.dtype)[0]) for tile in self.in_specs]
         plan = make_plan(self, inputs, [], grid=grid, positional=None, keywords=kwargs, options=())
         text, origins = emit(plan.module), map_origins(plan.module)
@@ -176,7 +159,7 @@ class Kernel:
     @hide_frames
     def dynamic_smem(self, **kwargs: Any) -> int:
         """Return how many bytes of dynamic shared memory a launch needs."""
-        return self._specialize(kwargs).kernel_trace.dynamic_shared
+        return self._traces.select(kwargs).kernel_trace.dynamic_shared
 
     @hide_frames
     def simulate(
@@ -413,10 +396,10 @@ class Kernel:
     def _repr_html_(self) -> str:
         """Show the PTX in a notebook: of the latest trace, or of the first if the kernel takes no arguments."""
         try:
-            trace = self._latest or self._specialize({})
+            trace = self._traces.latest or self._traces.select({})
         except PtxError as error:
             return f"<pre>{escape(repr(self))}\n{escape(str(error))}</pre>"
-        return html(self._write(trace, False, False)[1])
+        return html(trace.write()[1])
 
     @hide_frames
     def for_arch(self, arch: str) -> Kernel:
@@ -432,68 +415,9 @@ class Kernel:
     @hide_frames
     def entry_in(self, unit: Unit, **kwargs: Any) -> tuple[Trace, Function]:
         """Trace the kernel into a module shared with others; `combine` does this."""
-        dims, template = self._split_arguments(kwargs)
-        trace, function, _ = trace_entry(self.definition, self._find_target(), dims, template, unit)
+        dims, template = self._traces.split_arguments(kwargs)
+        trace, function, _ = trace_entry(self.definition, self._traces.find_target(), dims, template, unit)
         return trace, function
-
-    def _find_target(self) -> str:
-        if self.arch != "auto":
-            return self.arch
-        try:
-            return detect_arch()
-        except PtxError:
-            self.notes[:] = [f"arch='auto': no GPU found, traced for {DEFAULT_ARCH}"]
-            return DEFAULT_ARCH
-
-    def _specialize(self, kwargs: Mapping[str, Any]) -> _Specialisation:
-        """Return the trace for these arguments, tracing if none fits."""
-        dims, template = self._split_arguments(kwargs)
-        arch = self._find_target()
-        snapshot = take_snapshot(self.definition.function)
-        key = (arch, fingerprint(template))
-        traces = self._traces.setdefault(key, [])
-        for trace in traces:
-            if trace.snapshot == snapshot and all(dims[name] == value for name, value in trace.dims.items()):
-                return trace
-        with without_collector():
-            kernel_trace, used = trace_kernel(self.definition, arch, dims, template)
-        trace = _Specialisation({name: dims[name] for name in used}, snapshot, kernel_trace)
-        if len(traces) >= _MOST_TRACES:
-            del traces[0]
-        traces.append(trace)
-        self._latest = trace
-        return trace
-
-    def _split_arguments(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
-        variables = self.shape_variables
-        unknown = [name for name in kwargs if name not in variables and name not in self.template_params]
-        template = {**self.template_params, **{n: v for n, v in kwargs.items() if n in self.template_params}}
-        missing = [name for name in variables if name not in kwargs]
-        missing += [name for name, value in template.items() if value is inspect.Parameter.empty]
-        if unknown or missing:
-            parts = [
-                f"{label}: {', '.join(names)}" for label, names in (("missing", missing), ("unknown", unknown)) if names
-            ]
-            choices = ", ".join([*variables, *self.template_params]) or "nothing"
-            fail(rules.SPECIALISATION, f"kernel `{self.name}`: {'; '.join(parts)}", help=f"pass by keyword: {choices}")
-        dims = {name: kwargs[name] for name in variables}
-        wrong = [f"{n}={v!r}" for n, v in dims.items() if isinstance(v, bool) or not isinstance(v, int) or v < 1]
-        if wrong:
-            fail(
-                rules.SPECIALISATION,
-                f"kernel `{self.name}`: shape variables must be positive integers, found {', '.join(wrong)}",
-            )
-        return dims, template
-
-    def _write(self, specialisation: _Specialisation, lineinfo: bool, annotate: bool) -> tuple[Module, str]:
-        entry = specialisation.texts.get((lineinfo, annotate))
-        if entry is None:
-            with without_collector():
-                module = specialisation.kernel_trace.module
-                module = add_line_comments(module) if annotate else module
-                module = add_line_information(module, fixed=self.version is not None) if lineinfo else module
-                entry = specialisation.texts[lineinfo, annotate] = module, emit(module)
-        return entry
 
 
 def _warn(kernel_trace: Traced, depth: int) -> None:
@@ -579,7 +503,7 @@ def kernel(
     @hide_frames
     def decorate(function: Callable[..., Any]) -> Kernel:
         tiles = (*options["in_specs"], *options["out_specs"])
-        names, template = _read_signature(function, len(tiles), tiles)
+        names, template = declaration.read_signature(function, tiles, RESERVED)
         definition = Definition(
             function, function.__name__, declaration.check_arch(arch), declaration.check_version(version, arch),
             tuple(zip(names, tiles, strict=True)), declaration.parse_raw_parameters(raw_params),
@@ -592,36 +516,3 @@ def kernel(
         return Kernel(function, definition, template_params=template, **options)
 
     return decorate if fn is None else decorate(fn)
-
-
-def _read_signature(
-    function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]
-) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of the tensors, and the template parameters with their defaults."""
-    if not _NAME.fullmatch(getattr(function, "__name__", "")):
-        own_name = getattr(function, "__name__", function)
-        fail(rules.DECLARATION, f"a kernel name must be valid in PTX, found {own_name!r}", help="define it with def")
-    refuse_deferred(function, "kernel")
-    parameters = inspect.signature(function).parameters.values()
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        fail(rules.DECLARATION, f"`{function.__name__}` takes *args or **kwargs, but kernel parameters must be named")
-    if len(positional) != tensors:
-        fail(
-            rules.DECLARATION,
-            f"`{function.__name__}` takes {format_count('tensor', len(positional))} "
-            f"({', '.join(positional) or 'none'}), but in_specs and out_specs describe {tensors}",
-            help="positional parameters are tensors; put template parameters after `*`",
-        )
-    template = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    dims = {name for tile in tiles for name in tile.symbolic_dims}
-    conflicts = sorted((set(template) | dims) & RESERVED)
-    if conflicts or set(template) & dims:
-        overlaps = sorted(set(template) & dims)
-        why = (
-            f"reserved: {', '.join(conflicts)}"
-            if conflicts
-            else f"both a dimension and a template parameter: {', '.join(overlaps)}"
-        )
-        fail(rules.DECLARATION, f"`{function.__name__}` cannot use these names, {why}", help="rename them")
-    return positional, template

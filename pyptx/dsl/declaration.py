@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import re
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, cast
 
+from pyptx.diagnostics import format_count
 from pyptx.dsl import rules
 from pyptx.dsl.emit import describe
 from pyptx.dsl.run import parse_raw_parameter
+from pyptx.dsl.scopes import refuse_deferred
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
 from pyptx.ir.nodes import FunctionDirective
@@ -19,6 +23,7 @@ from pyptx.specs import Tile
 from pyptx.types import PtxType
 
 _LARGEST_CLUSTER = 16
+_NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _DIRECTIVES = [name.removeprefix(".") for name in list_header_directives(Place.KERNEL)]
 """Without `.param`, which `raw_params` declares."""
 
@@ -122,3 +127,37 @@ def check_shared_bytes(size: Any) -> int:
     if not is_integer(size, 0):
         fail(rules.DECLARATION, f"`smem` must be a number of bytes, found {describe(size)}", help="write smem=65536")
     return size
+
+
+def read_signature(
+    function: Callable[..., Any], tiles: Sequence[Tile], reserved: frozenset[str]
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of the tensors, and the template parameters with their defaults. `reserved` are the names of
+    the options of calls."""
+    if not _NAME.fullmatch(getattr(function, "__name__", "")):
+        own_name = getattr(function, "__name__", function)
+        fail(rules.DECLARATION, f"a kernel name must be valid in PTX, found {own_name!r}", help="define it with def")
+    refuse_deferred(function, "kernel")
+    parameters = inspect.signature(function).parameters.values()
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        fail(rules.DECLARATION, f"`{function.__name__}` takes *args or **kwargs, but kernel parameters must be named")
+    if len(positional) != len(tiles):
+        fail(
+            rules.DECLARATION,
+            f"`{function.__name__}` takes {format_count('tensor', len(positional))} "
+            f"({', '.join(positional) or 'none'}), but in_specs and out_specs describe {len(tiles)}",
+            help="positional parameters are tensors; put template parameters after `*`",
+        )
+    template = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    dims = {name for tile in tiles for name in tile.symbolic_dims}
+    conflicts = sorted((set(template) | dims) & reserved)
+    if conflicts or set(template) & dims:
+        overlaps = sorted(set(template) & dims)
+        why = (
+            f"reserved: {', '.join(conflicts)}"
+            if conflicts
+            else f"both a dimension and a template parameter: {', '.join(overlaps)}"
+        )
+        fail(rules.DECLARATION, f"`{function.__name__}` cannot use these names, {why}", help="rename them")
+    return positional, template

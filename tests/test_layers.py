@@ -4,6 +4,7 @@ are lazy."""
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import subprocess
 import sys
@@ -13,10 +14,10 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "pyptx"
-BOTTOM = ["tensormap", "wgmma_layout", "specs", "types", "diagnostics", "cache", "numbers"]
+BOTTOM = ["tensormap", "wgmma_layout", "specs", "types", "diagnostics", "cache", "lazy_names", "numbers"]
 CORE = [
     "isa", "ir", "parser", "emitter", "check", "tensormap", "wgmma_layout.py", "specs.py", "types.py", "diagnostics.py",
-    "cache.py", "numbers.py", "__init__.py", "cli", "__main__.py",
+    "cache.py", "lazy_names.py", "numbers.py", "__init__.py", "cli", "__main__.py",
 ]  # fmt: skip
 
 
@@ -74,6 +75,32 @@ def test_every_lazy_name_resolves() -> None:
     assert _modules_after("import pyptx; pyptx.sim.run") > {"pyptx.sim", "numpy"}
     with pytest.raises(AttributeError, match="no attribute 'nothing_here'"):
         _ = pyptx.nothing_here  # type: ignore[attr-defined]
+
+
+LAZY = ["check", "codegen", "emitter", "ir", "parser", "ptx", "sim", "testing", "toolchain"]
+
+
+@pytest.mark.parametrize("layer", LAZY)
+def test_a_package_imports_its_names_on_first_use(layer: str) -> None:
+    """The names that type checkers see, those of `import *`, and those of `dir` are the same."""
+    package = importlib.import_module(f"pyptx.{layer}")
+    path = PACKAGE / layer / "__init__.py"
+    imports = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
+    declared = {
+        alias.asname or alias.name: node.module
+        for node in imports
+        if node.module and node.module.startswith(f"pyptx.{layer}")
+        for alias in node.names
+    }
+    assert declared.keys() == set(dir(package)) == set(package.__all__)
+    for name, module in declared.items():
+        is_module = module == package.__name__
+        home = importlib.import_module(f"{module}.{name}" if is_module else module)
+        assert getattr(package, name) is (home if is_module else getattr(home, name))
+    with pytest.raises(AttributeError, match=f"^module 'pyptx.{layer}' has no attribute 'nothing_here'$"):
+        _ = package.nothing_here
+    modules = _modules_after(f"import pyptx.{layer}")
+    assert {name for name in modules if name.startswith("pyptx.")} == {"pyptx.lazy_names", f"pyptx.{layer}"}
 
 
 LAYERS = [

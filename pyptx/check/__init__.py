@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx.lazy_names import defer_imports
+
 if TYPE_CHECKING:
     from pyptx.check.checker import check
     from pyptx.check.rules import RULES
 
 __all__ = ["RULES", "check"]
-_MODULE_OF = {"check": "checker", "RULES": "rules"}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = defer_imports(__name__, {"checker": "check", "rules": "RULES"})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx.lazy_names import defer_imports
+
 if TYPE_CHECKING:
     from pyptx.emitter.canonical import formatted
     from pyptx.emitter.emitter import emit, emit_statement
@@ -11,18 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT", "NVCC", "SPACES", "STYLES", "Style", "emit", "emit_statement", "formatted"]
 
-_MODULE_OF = {"emit": "emitter", "emit_statement": "emitter", "formatted": "canonical"}
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF.get(name, 'styles')}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+_NAMES_OF = {
+    "canonical": "formatted",
+    "emitter": "emit emit_statement",
+    "styles": "DEFAULT NVCC SPACES STYLES Style",
+}
+__getattr__, __dir__ = defer_imports(__name__, _NAMES_OF)

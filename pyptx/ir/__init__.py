@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx.lazy_names import defer_imports
+
 if TYPE_CHECKING:
     from pyptx.ir.base import Node, tokens
     from pyptx.ir.constants import displacement, evaluate, fault, overflows
@@ -79,7 +81,7 @@ if TYPE_CHECKING:
         visit,
     )
 
-_WHERE = {
+_NAMES_OF = {
     "base": "Node tokens",
     "constants": "displacement evaluate fault overflows",
     "directives": "AddressSize AliasDirective BranchTargets CallPrototype CallTargets Directive DwarfDirective "
@@ -96,99 +98,17 @@ _WHERE = {
     "walk": "body_of children diff_modules module_tokens normalize_module parts_of replace_statements strip_layout "
     "visit",
 }
-_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names.split()}
 __all__ = [
-    "Node",
-    "tokens",
-    "displacement",
-    "evaluate",
-    "fault",
-    "AddressSize",
-    "AliasDirective",
-    "BranchTargets",
-    "CallPrototype",
-    "CallTargets",
-    "Directive",
-    "DwarfDirective",
-    "FileDirective",
-    "LabelRange",
-    "LocDirective",
-    "Module",
-    "PragmaDirective",
-    "Section",
-    "SectionData",
-    "SectionLabel",
-    "SkippedText",
-    "Target",
-    "Version",
-    "UNSIZED",
-    "LinkingDirective",
-    "Number",
-    "ScalarType",
-    "StateSpace",
-    "Layout",
-    "layout_of",
-    "Attribute",
-    "Block",
-    "Declarator",
-    "Function",
-    "FunctionDirective",
-    "Instruction",
-    "IntrinsicScope",
-    "Label",
-    "Param",
-    "Predicate",
-    "RegDecl",
-    "Statement",
-    "VarDecl",
-    "AddressOperand",
-    "BinaryOperand",
-    "CastOperand",
-    "ConditionalOperand",
-    "ConstantAddressOperand",
-    "FieldOperand",
-    "GenericOperand",
-    "ImmediateOperand",
-    "IndexedOperand",
-    "LabelOperand",
-    "MaskOperand",
-    "NegatedOperand",
-    "Operand",
-    "ParenthesizedOperand",
-    "PipeOperand",
-    "RegisterOperand",
-    "UnaryOperand",
-    "VectorOperand",
-    "text_of",
-    "guard_span",
-    "modifier_span",
-    "opcode_span",
-    "operand_span",
-    "overflows",
-    "part_span",
-    "token_span",
-    "word_span",
-    "body_of",
-    "children",
-    "diff_modules",
-    "module_tokens",
-    "normalize_module",
-    "parts_of",
-    "replace_statements",
-    "strip_layout",
-    "visit",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+    "Node", "tokens", "displacement", "evaluate", "fault", "AddressSize", "AliasDirective", "BranchTargets",
+    "CallPrototype", "CallTargets", "Directive", "DwarfDirective", "FileDirective", "LabelRange", "LocDirective",
+    "Module", "PragmaDirective", "Section", "SectionData", "SectionLabel", "SkippedText", "Target", "Version",
+    "UNSIZED", "LinkingDirective", "Number", "ScalarType", "StateSpace", "Layout", "layout_of", "Attribute",
+    "Block", "Declarator", "Function", "FunctionDirective", "Instruction", "IntrinsicScope", "Label", "Param",
+    "Predicate", "RegDecl", "Statement", "VarDecl", "AddressOperand", "BinaryOperand", "CastOperand",
+    "ConditionalOperand", "ConstantAddressOperand", "FieldOperand", "GenericOperand", "ImmediateOperand",
+    "IndexedOperand", "LabelOperand", "MaskOperand", "NegatedOperand", "Operand", "ParenthesizedOperand",
+    "PipeOperand", "RegisterOperand", "UnaryOperand", "VectorOperand", "text_of", "guard_span", "modifier_span",
+    "opcode_span", "operand_span", "overflows", "part_span", "token_span", "word_span", "body_of", "children",
+    "diff_modules", "module_tokens", "normalize_module", "parts_of", "replace_statements", "strip_layout", "visit",
+]  # fmt: skip
+__getattr__, __dir__ = defer_imports(__name__, _NAMES_OF)

@@ -30,6 +30,9 @@ class PtxSyntaxError(PtxError):
         return _rebuild, (self.message, self.diagnostics, self.source)
 
 
+LexError = ParseError = PtxSyntaxError
+
+
 def _rebuild(message: str, diagnostics: tuple[Diagnostic, ...], source: str | None) -> PtxSyntaxError:
     return PtxSyntaxError(message, diagnostics=diagnostics, source=source)
 

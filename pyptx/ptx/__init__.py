@@ -6,8 +6,9 @@ Names are loaded on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from pyptx.lazy_names import defer_imports
 
 if TYPE_CHECKING:
     from pyptx.ptx import (
@@ -118,7 +119,9 @@ if TYPE_CHECKING:
     from pyptx.ptx.text import raw
     from pyptx.ptx.transcript import module
 
-_WHERE = {
+_NAMES_OF = {
+    "": "atom bar cluster clusterlaunchcontrol cp cvta decl fence griddepcontrol mbarrier mma multimem op red special "
+    "tcgen05 tensormap tma warp wgmma",
     "arithmetic": "abs add and_ bfe bfi bfind bmsk brev clmad clz cnot copysign cos div ex2 fma fns lg2 lop3 mad24 "
     "max min mul mul24 neg or_ popc rcp rem rsqrt sad shf shl shr sin sqrt sub szext tanh testp xor_",
     "async_memory": "red_async red_async_global st_async st_async_global st_bulk",
@@ -142,12 +145,6 @@ _WHERE = {
     "text": "raw",
     "transcript": "module",
 }
-_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names.split()}
-_FAMILIES = (
-    "atom", "bar", "cluster", "clusterlaunchcontrol", "cp", "cvta", "decl", "fence", "griddepcontrol", "mbarrier",
-    "mma", "multimem", "op", "red", "special", "tcgen05", "tensormap", "tma", "warp", "wgmma",
-)  # fmt: skip
-
 __all__ = [
     "NamedBarrier", "PipelineState", "Style", "abs", "add", "addr", "and_", "applypriority", "assert_", "atom", "bar",
     "bfe", "bfi", "bfind", "bitcast", "block", "bmsk", "bra", "break_", "brev", "clmad", "close_block", "cluster",
@@ -163,18 +160,6 @@ __all__ = [
     "st_async_global", "st_bulk", "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub", "szext", "tanh", "tcgen05",
     "tensormap", "testp", "tma", "trap", "var", "warp", "wgmma", "while_", "xor_",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> object:
-    if name in _FAMILIES:
-        return import_module(f"{__name__}.{name}")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_suggest(name)}")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
 _ELSEWHERE = {
     "syncthreads": "ptx.bar.sync(0)", "syncwarp": "ptx.bar.warp_sync()", "threadIdx": "ptx.special.tid",
     "blockIdx": "ptx.special.ctaid", "blockDim": "ptx.special.ntid", "gridDim": "ptx.special.nctaid",
@@ -194,5 +179,4 @@ def _suggest(name: str) -> str:
     return f"; write {replacement}" if replacement else ""
 
 
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = defer_imports(__name__, _NAMES_OF, _suggest)

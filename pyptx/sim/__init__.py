@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx.lazy_names import defer_imports
+
 if TYPE_CHECKING:
     from pyptx.sim.images.objects import Sampler, Surface, Texture
     from pyptx.sim.launch.arguments import Pointer, Struct, Tensor
@@ -39,36 +41,18 @@ __all__ = [
     "stream",
     "sweep",
 ]
-_MODULE_OF = {
-    "run": "launch.run",
-    "Result": "launch.results",
-    "Stopped": "observers.timeline",
-    "Stats": "launch.results",
-    "Machine": "launch.stepping",
-    "Hang": "reports.graph",
-    "Launch": "launch.streams",
-    "link": "program.linking",
-    "stream": "launch.streams",
-    "sweep": "launch.sweeping",
-    "Trial": "launch.sweeping",
-    "Multicast": "state.multicasts",
-    "Pointer": "launch.arguments",
-    "Struct": "launch.arguments",
-    "Tensor": "launch.arguments",
-    "RULES": "rules.faults",
-    "Sampler": "images.objects",
-    "Surface": "images.objects",
-    "Texture": "images.objects",
+_NAMES_OF = {
+    "images.objects": "Sampler Surface Texture",
+    "launch.arguments": "Pointer Struct Tensor",
+    "launch.results": "Result Stats",
+    "launch.run": "run",
+    "launch.stepping": "Machine",
+    "launch.streams": "Launch stream",
+    "launch.sweeping": "Trial sweep",
+    "observers.timeline": "Stopped",
+    "program.linking": "link",
+    "reports.graph": "Hang",
+    "rules.faults": "RULES",
+    "state.multicasts": "Multicast",
 }
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = defer_imports(__name__, _NAMES_OF)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx.lazy_names import defer_imports
+
 if TYPE_CHECKING:
     from pyptx.testing.matching import Match, assert_matches
 
 __all__ = ["Match", "assert_matches"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pyptx.testing import matching
-
-    return getattr(matching, name)
+__getattr__, __dir__ = defer_imports(__name__, {"matching": "Match assert_matches"})

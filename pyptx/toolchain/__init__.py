@@ -5,8 +5,9 @@ Only names: each is loaded on first use, and nothing outside the standard librar
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from pyptx.lazy_names import defer_imports
 
 if TYPE_CHECKING:
     from pyptx.toolchain.assembler import (
@@ -26,33 +27,17 @@ if TYPE_CHECKING:
     from pyptx.toolchain.usage import Resources, resources
     from pyptx.toolchain.verdicts import Verdict, judge
 
-_HOME = {
-    "AssemblyError": "cubin",
-    "Cubin": "cubin",
-    "Engine": "cubin",
-    "Occupancy": "residency",
-    "Resources": "usage",
-    "SassInstruction": "disassembly",
-    "Tool": "tools",
-    "ToolFailed": "process",
-    "ToolMissing": "tools",
-    "Verdict": "verdicts",
-    "assemble": "assembler",
-    "assemble_cached": "cubin_cache",
-    "assemble_with_nvjitlink": "assembler",
-    "assemble_with_ptxas": "assembler",
-    "default_target": "assembler",
-    "disassemble": "disassembly",
-    "find_tool": "tools",
-    "judge": "verdicts",
-    "occupancy": "residency",
-    "parse_log": "messages",
-    "resources": "usage",
-    "sass": "disassembly",
-    "sass_difference": "disassembly",
-    "sass_equal": "disassembly",
-    "supported_targets": "tools",
-    "validate": "assembler",
+_NAMES_OF = {
+    "assembler": "assemble assemble_with_nvjitlink assemble_with_ptxas default_target validate",
+    "cubin": "AssemblyError Cubin Engine",
+    "cubin_cache": "assemble_cached",
+    "disassembly": "SassInstruction disassemble sass sass_difference sass_equal",
+    "messages": "parse_log",
+    "process": "ToolFailed",
+    "residency": "Occupancy occupancy",
+    "tools": "Tool ToolMissing find_tool supported_targets",
+    "usage": "Resources resources",
+    "verdicts": "Verdict judge",
 }
 
 __all__ = [
@@ -83,15 +68,4 @@ __all__ = [
     "supported_targets",
     "validate",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'pyptx.toolchain' has no attribute {name!r}")
-    value = getattr(import_module(f"pyptx.toolchain.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+__getattr__, __dir__ = defer_imports(__name__, _NAMES_OF)

@@ -110,7 +110,7 @@ def wrappers() -> Iterator[str]:
             if callable(value := getattr(module, name)) and not isinstance(value, type):
                 yield f"{family}.{name}"
     for module_name in ("async_memory", "cache"):
-        yield from ptx._WHERE[module_name].split()  # pyright: ignore[reportPrivateUsage]
+        yield from ptx._NAMES_OF[module_name].split()  # pyright: ignore[reportPrivateUsage]
 
 
 INTERNAL = {"mbarrier.array"}

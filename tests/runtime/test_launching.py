@@ -137,6 +137,13 @@ def test_a_device_that_cannot_run_the_target_is_named(activate: Activate) -> Non
         launch(plan_call(add_scaled, A.shape, B.shape, scale=2.0), memory)
 
 
+@pytest.mark.parametrize(("arch", "target"), [("sm_80", "sm_90"), ("sm_90", "sm_90"), ("sm_90a", "sm_90a")])
+def test_code_is_for_the_device_unless_the_target_has_a_suffix(device: DeviceMemory, arch: str, target: str) -> None:
+    assert device is not None
+    plan = plan_call(add_scaled.for_arch(arch), A.shape, B.shape, scale=2.0)
+    assert modules.choose_target(plan, 0) == target
+
+
 def test_the_module_of_a_kernel_that_is_gone_is_unloaded(device: DeviceMemory) -> None:
     def run(scale: float) -> None:
         @kernel(out_specs=[Tile(1, f32)], grid=(1,))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from pyptx import sim
 from pyptx.diagnostics import HazardWarning, PtxError
 from pyptx.runtime import arguments, arrays, device_calls, simulation
 from pyptx.runtime.arrays import Array, DeviceView, View
-from pyptx.runtime.planning import Plan, Traceable, make_plan
+from pyptx.runtime.planning import Call, Plan, Traceable, make_plan
 from pyptx.runtime.rules import ARRAYS
 from pyptx.runtime.simulation import list_warnings
 
@@ -43,31 +43,20 @@ class Bound:
     """Copies of arrays in device memory, for the simulator."""
 
 
-def bind(
-    kernel: Traceable,
-    inputs: Sequence[Any],
-    out: Any,
-    *,
-    grid: Any,
-    positional: Sequence[Any] | None,
-    keywords: Mapping[str, Any],
-    options: Iterable[str],
-) -> Bound:
+def bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call]) -> Bound:
     """Bind a call; PtxError with everything that does not fit. `out` are arrays for the outputs, None to allocate
-    them; `options` are keywords of the call that are never raw parameters."""
+    them."""
     targets = arrays.list_targets(out)
     views, into = arrays.adopt(inputs), arrays.adopt(targets, writable=True)
-    plan = make_plan(
-        kernel, list(map(arrays.describe, views)), list(map(arrays.describe, into)), grid=grid,
-        positional=positional, keywords=keywords, options=frozenset(options),
-    )  # fmt: skip
+    plan = make_plan(kernel, list(map(arrays.describe, views)), list(map(arrays.describe, into)), **call)
     names = [name for name, _ in plan.definition.tensors]
     first = len(views)
     bound = dict(zip(names[:first], views, strict=True)) | dict(zip(names[first:], into, strict=False))
     known = cast("dict[str, Array | DeviceView]", bound)
     device = find_device({**known, **arguments.list_arrays(plan.scalars)})
-    library = arrays.find_library([*inputs, *targets, *keywords.values(), *(positional or ())])
-    memory = [value for value in (*keywords.values(), *(positional or ())) if getattr(value, "shape", ())]
+    values = (*call["keywords"].values(), *(call["positional"] or ()))
+    library = arrays.find_library([*inputs, *targets, *values])
+    memory = [value for value in values if getattr(value, "shape", ())]
     written = [*targets, *memory, *(() if kernel.out_specs else inputs)]
     return Bound(plan, known, targets, library, device, written)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import ctypes
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from pyptx.runtime.arrays import Described, Unusable, describe, get_numpy_dtype
 from pyptx.runtime.jax_arrays import check_dtype, jax, view
 from pyptx.runtime.jax_attributes import write_attributes
 from pyptx.runtime.jax_handler import HANDLER, wait_for_calls
-from pyptx.runtime.planning import Plan, Traceable, make_plan
+from pyptx.runtime.planning import Call, Plan, Traceable, make_plan
 from pyptx.runtime.rules import ARRAYS, GRADIENTS
 
 TARGET = "pyptx_kernel_1"
@@ -66,26 +66,17 @@ class Bound:
     """Of the tensors: inputs, then outputs."""
 
 
-def bind(
-    kernel: Traceable,
-    inputs: Sequence[Any],
-    out: Any,
-    *,
-    grid: Any,
-    positional: Sequence[Any] | None,
-    keywords: Mapping[str, Any],
-    options: Iterable[str],
-) -> Bound:
+def bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call]) -> Bound:
     """Bind a call that JAX runs; PtxError with everything that does not fit."""
-    _refuse_tracers(dict(keywords) | {f"args[{at}]": value for at, value in enumerate(positional or ())})
+    _refuse_tracers(
+        dict(call["keywords"]) | {f"args[{at}]": value for at, value in enumerate(call["positional"] or ())}
+    )
     targets = arrays.list_targets(out)
     # Outside of a trace a function has no values to return instead of changed arrays.
     is_traced = any(isinstance(value, jax.core.Tracer) for value in (*inputs, *targets))
     described = [*map(_describe, inputs)]
     into = [_describe(value) if is_traced else describe(view(value, True)) for value in targets]
-    plan = make_plan(
-        kernel, described, into, grid=grid, positional=positional, keywords=keywords, options=frozenset(options)
-    )
+    plan = make_plan(kernel, described, into, **call)
     _refuse(plan)
     tensors = (*described, *plan.outputs)
     return Bound(plan, inputs, targets, tuple(array.dtype for array in tensors if isinstance(array, Described)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from pyptx.dsl.finish import Traced
 from pyptx.dsl.run import Definition
@@ -44,6 +44,17 @@ class Traceable(Protocol):
         ...
 
 
+class Call(TypedDict):
+    """What a call passes besides arrays for its tensors."""
+
+    grid: Any
+    positional: Sequence[Any] | None
+    """The raw parameters in their order."""
+    keywords: Mapping[str, Any]
+    options: Collection[str]
+    """Keywords that are never raw parameters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A launch without memory. Two calls whose arrays have equal descriptions and that pass equal keywords have equal
@@ -73,24 +84,19 @@ def make_plan(
     kernel: Traceable,
     inputs: Sequence[Described | Unusable],
     targets: Sequence[Described | Unusable],
-    *,
-    grid: Any,
-    positional: Sequence[Any] | None,
-    keywords: Mapping[str, Any],
-    options: Collection[str],
+    **call: Unpack[Call],
 ) -> Plan:
     """Plan a call on arrays of these descriptions; PtxError with everything that does not fit. `targets` are arrays for
-    the outputs, or none to allocate them; `options` are keywords of the call that are never raw parameters."""
-    definition = kernel.definition
+    the outputs, or none to allocate them."""
+    definition, keywords = kernel.definition, call["keywords"]
     tensors, count = definition.tensors, len(kernel.in_specs)
     sizes = {name: value for name, value in keywords.items() if name in kernel.shape_variables}
     env = arguments.merge_dimensions(arguments.bind(tensors[:count], inputs, tensors[count:], targets), sizes)
     outputs = tuple(t for t in targets if isinstance(t, Described)) or arguments.describe_outputs(tensors[count:], env)
-    scalars = arguments.collect_scalars(definition.raw_params, positional, keywords, options)
+    scalars = arguments.collect_scalars(definition.raw_params, call["positional"], keywords, call["options"])
     template = {name: value for name, value in keywords.items() if name not in scalars and name not in env}
     dims = {name: value for name, value in env.items() if name in kernel.shape_variables}
     module, kernel_trace = kernel.trace(**dims, **template)
-    extents = arguments.resolve_grid(
-        kernel.grid if grid is None else grid, dims, {**kernel.template_params, **template}
-    )
+    grid = kernel.grid if call["grid"] is None else call["grid"]
+    extents = arguments.resolve_grid(grid, dims, {**kernel.template_params, **template})
     return Plan(definition, module, kernel_trace, dims, scalars, extents, outputs)

@@ -253,7 +253,8 @@ def test_gradients_come_from_the_backward_kernel() -> None:
     def loss(x: Any, y: Any) -> Any:
         return (f(x, y, factor=3) * X).sum()
 
-    for transform in (lambda g: g, jax.jit, lambda g: jax.jit(jax.checkpoint(g))):  # type: ignore[reportUnknownLambdaType]
+    transforms: list[Callable[[Any], Any]] = [lambda g: g, jax.jit, lambda g: jax.jit(jax.checkpoint(g))]
+    for transform in transforms:
         dx, dy = transform(jax.grad(loss, (0, 1)))(ONES, y)
         assert jnp.array_equal(dx, 3 * y * X)
         assert jnp.array_equal(dy, 3 * X)

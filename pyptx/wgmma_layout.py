@@ -112,11 +112,12 @@ def _pick_layout(bits: int, m_or_n: int, k: int, major: Major) -> GmmaLayout:
         kind = LayoutType.B128
     if kind is None:
         raise ValueError(
-            f"rows of {width} elements of {bits} bits are {row_bits / 8:g} bytes, but a {major.name}-major wgmma "
-            f"operand has rows of 16, 32, 64 or a multiple of 128 bytes ({', '.join(_list_widths(bits))} elements)"
+            f"rows of {width} elements of {bits} bits are {row_bits / 8:g} bytes, but an operand of wgmma that is "
+            f"{major.name}-major has rows of 16, 32, 64 or a multiple of 128 bytes "
+            f"({', '.join(_list_widths(bits))} elements)"
         )
     if rows < ROWS or rows % ROWS:
-        raise ValueError(f"a {major.name}-major wgmma operand needs a multiple of {ROWS} rows, got {rows}")
+        raise ValueError(f"an operand of wgmma that is {major.name}-major needs a multiple of {ROWS} rows, got {rows}")
     stripe = rows * kind.row_bytes
     leading, stride = _compute_strides(kind, major, stripe)
     return GmmaLayout(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pyptx.diagnostics import Diagnostic, PythonFrame, Severity, Span, format_count, render
+from tests.messages import FOLDER
 
 FOUND = Diagnostic(Severity.ERROR, "PTX0101", Span(2, 5, 4, "k.ptx"), "unknown instruction `addd`", help="write `add`")
 
@@ -89,3 +92,9 @@ def test_json_has_every_part() -> None:
     assert whole.as_json() == {"severity": "warning", "code": "PTX0101", **place, **text}
     nowhere = whole.move_to(None).as_json()
     assert [nowhere[name] for name in place] == [None, 0, 0, 0]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.list")), ids=lambda path: path.stem)
+def test_messages_use_the_right_article(path: Path) -> None:
+    """A name that a message puts after `a` may begin with a vowel."""
+    assert re.findall(r"\ba (?!or\b|one|u)[aeiou]\w*", path.read_text("utf-8")) == []

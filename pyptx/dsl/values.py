@@ -86,7 +86,7 @@ class Value:
             frame = frame.f_back
         raise PtxError([rules.COPY.report(
             PythonFrame(frame.f_code, frame.f_lasti),
-            f"a {type(self).__name__} belongs to the kernel being traced and cannot be copied or pickled",
+            f"this {type(self).__name__} belongs to the kernel being traced and cannot be copied or pickled",
             help="reg.from_(x, dtype) copies a register's value; pass the PTX text, k.ptx(…), to another process",
         )])  # fmt: skip
 

@@ -60,7 +60,7 @@ def find_problem(tensor: Any, *, needs_memory: bool = True) -> str | None:
 
 def _find_missing_memory(tensor: Any) -> str | None:
     if type(tensor).__name__ in _WITHOUT_VALUES:
-        return f"expected a concrete tensor, found a {type(tensor).__name__}: PyTorch is tracing the call"
+        return f"expected a concrete tensor, found {type(tensor).__name__}: PyTorch is tracing the call"
     if tensor.device.type == "meta":
         return "expected a concrete tensor, found one on the meta device"
     if tensor.device.type not in ("cpu", "cuda"):

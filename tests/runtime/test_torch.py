@@ -122,7 +122,7 @@ def test_abstract_tensors_cannot_be_simulated() -> None:
     mode: Any = import_module("torch._subclasses.fake_tensor").FakeTensorMode()
     with mode:
         fake = torch.zeros(32)
-    with raises(PtxError, match="`x`: expected a concrete tensor, found a FakeTensor"):
+    with raises(PtxError, match="`x`: expected a concrete tensor, found FakeTensor"):
         product.simulate(fake, X)
     with raises(PtxError, match="`x`: expected a concrete tensor, found one on the meta device"):
         product.simulate(X.to("meta"), X)

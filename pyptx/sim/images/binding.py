@@ -34,7 +34,7 @@ def bind_variables(module: Module, variables: Variables, images_by_name: Mapping
         if image is None:
             image = _read_sampler(statement, name)
         elif not isinstance(image, _KINDS[statement.type.ptx]):
-            text = f"`{name}` is a {statement.type.ptx}, the image is a {type(image).__name__}"
+            text = f"`{name}` is a {statement.type.ptx}, but its image is of type {type(image).__name__}"
             raise faults.error(faults.ARGUMENTS, statement.origin, text)
         symbol = variables.names.find(name)
         address = None if symbol is None else variables.addresses.get((name, id(symbol)))

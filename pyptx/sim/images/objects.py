@@ -102,7 +102,8 @@ def _check_image(array: Array, geometry: str) -> None:
     rank = GEOMETRIES[geometry]
     if array.ndim not in (rank, rank + 1):
         raise ValueError(
-            f"a {geometry} image must be an array of {rank} dimensions, or {rank + 1} with channels; got {array.ndim}"
+            f"an image of geometry {geometry} must be an array of {rank} dimensions, or {rank + 1} with channels; "
+            f"got {array.ndim}"
         )
     if array.ndim > rank and array.shape[rank] not in _CHANNELS:
         raise ValueError(f"an image must have 1, 2 or 4 channels, got {array.shape[rank]}")
@@ -111,7 +112,7 @@ def _check_image(array: Array, geometry: str) -> None:
     if geometry in ("cube", "acube") and (
         array.shape[rank - 3] != _FACES or array.shape[rank - 2] != array.shape[rank - 1]
     ):
-        raise ValueError(f"a {geometry} image must have six square faces, got shape {array.shape}")
+        raise ValueError(f"an image of geometry {geometry} must have six square faces, got shape {array.shape}")
 
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:

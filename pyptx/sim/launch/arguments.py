@@ -284,7 +284,7 @@ def _encode_item(value: Value, buffers: Buffers, name: str, origin: Origin | Non
 
 
 def _describe_target(pointer: Pointer) -> str:
-    return f"a {type(pointer.items()[0]).__name__}" if pointer.items() else "nothing"
+    return f"a value of type {type(pointer.items()[0]).__name__}" if pointer.items() else "nothing"
 
 
 def _make_size_error(param: Param, size: int, argument_size: int, value: Value, origin: Origin | None) -> PtxError:
@@ -322,10 +322,10 @@ def _encode_plain(value: Value, buffers: Buffers, name: str, origin: Origin | No
         return buffers.images.get_handle(value).to_bytes(8, "little")
     if isinstance(value, Tensor):
         if not isinstance(value.array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
-            text = f"`{name}`: a tensor map of a {type(value.array).__name__}; sim.Tensor takes a NumPy array"
+            text = f"`{name}`: sim.Tensor takes a NumPy array, found {type(value.array).__name__}"
             raise faults.error(faults.ARGUMENTS, origin, text)
         if not isinstance(value.map, TensorMap):  # pyright: ignore[reportUnnecessaryIsInstance]
-            text = f"`{name}`: a tensor whose map is a {type(value.map).__name__}; sim.Tensor takes a TensorMap"
+            text = f"`{name}`: sim.Tensor takes a TensorMap, found {type(value.map).__name__}"
             raise faults.error(faults.ARGUMENTS, origin, text)
         address = buffers.find_address(value.array, name) + value.map.address
         try:
@@ -340,7 +340,7 @@ def _encode_plain(value: Value, buffers: Buffers, name: str, origin: Origin | No
     if isinstance(value, np.generic | np.ndarray):
         _check_array(np.asarray(cast("Array", value)), name, origin)
         return cast("Array", value).tobytes()
-    text = f"`{name}`: a {type(value).__name__} cannot be passed; pass a NumPy array or a number"
+    text = f"`{name}`: a value of type {type(value).__name__} cannot be passed; pass a NumPy array or a number"
     raise faults.error(faults.ARGUMENTS, origin, text)
 
 

@@ -29,7 +29,7 @@ def format_number(value: float) -> str:
     return (
         str(value)
         if isinstance(value, float) or value.bit_length() <= _MOST_BITS
-        else f"a {value.bit_length()}-bit integer"
+        else f"an integer of {value.bit_length()} bits"
     )
 
 

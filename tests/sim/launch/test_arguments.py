@@ -56,13 +56,13 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "no lanes": ({"batch_lanes": 0}, "PTX1103", "batch_lanes: expected an integer of at least 1, found 0"),
     "no check": ({"check": None}, "PTX1103", "check is None"),
     "a number to watch": ({"watch": 5}, "PTX1102", "watch is 5"),
-    "a grid of many digits": ({"grid": 1 << 20000}, "PTX1103", "positive integers, found a 20001-bit integer"),
+    "a grid of many digits": ({"grid": 1 << 20000}, "PTX1103", "positive integers, found an integer of 20001 bits"),
     "shared memory of many digits": (
         {"shared": 1 << 20000},
         "PTX1103",
-        "shared: expected an integer of at least 0, found a 20001-bit integer",
+        "shared: expected an integer of at least 0, found an integer of 20001 bits",
     ),
-    "an argument of many digits": ({"args": [OUT, 1 << 20000]}, "PTX1102", "a 20001-bit integer does not fit"),
+    "an argument of many digits": ({"args": [OUT, 1 << 20000]}, "PTX1102", "an integer of 20001 bits does not fit"),
     "an array of many bytes": (
         {"args": [np.broadcast_to(np.float32(1), (1 << 50,)), 1]},
         "PTX1107",
@@ -179,13 +179,16 @@ FIELDS: dict[str, tuple[Any, str]] = {
     "an impossible size": (sim.Struct(1 << 60, []), "the argument has 1152921504606846976"),
     "a negative size": (sim.Struct(-1, []), "the argument has -1"),
     "a number for a structure": (1 << 20000, "for a structure, pass sim.Struct(…)"),
-    "a number of many digits": (sim.Struct(128, [(0, 1 << 20000)]), "is a 20001-bit integer, a number without a type"),
-    "no map": (sim.Tensor(OUT, cast("Any", None)), "a tensor whose map is a NoneType"),
+    "a number of many digits": (
+        sim.Struct(128, [(0, 1 << 20000)]),
+        "is an integer of 20001 bits, a number without a type",
+    ),
+    "no map": (sim.Tensor(OUT, cast("Any", None)), "sim.Tensor takes a TensorMap, found NoneType"),
     "a pointer to an array": (sim.Pointer(OUT), "pass the array; a sim.Pointer takes"),
     "a pointer to nothing": (sim.Pointer([]), "a sim.Pointer to nothing"),
     "a pointer to a number": (sim.Pointer([1]), "`s[0]` is 1, a number without a type"),
-    "a pointer to text": (sim.Pointer(["x"]), "`s[0]`: a str cannot be passed"),
-    "a map of a list": (sim.Tensor(cast("Any", [1]), MAP), "a tensor map of a list"),
+    "a pointer to text": (sim.Pointer(["x"]), "`s[0]`: a value of type str cannot be passed"),
+    "a map of a list": (sim.Tensor(cast("Any", [1]), MAP), "sim.Tensor takes a NumPy array, found list"),
 }
 
 

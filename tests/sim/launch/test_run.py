@@ -26,7 +26,7 @@ OUT = np.zeros(4, np.int32)
         ({"args": ()}, "PTX1102", "the kernel has 1 parameter, found 0 arguments; the parameters are: "),
         ({"args": (OUT, 1)}, "PTX1102", "found 2"),
         ({"args": (np.float32(1),)}, "PTX1102", "8 bytes"),
-        ({"args": ("text",)}, "PTX1102", "a str cannot be passed; pass a NumPy array or a number"),
+        ({"args": ("text",)}, "PTX1102", "a value of type str cannot be passed; pass a NumPy array or a number"),
         ({"args": {"in": OUT}}, "PTX1102", "missing ['out']"),
         ({"args": (OUT,), "grid": 0}, "PTX1103", "grid"),
         ({"args": (OUT,), "block": (2000,)}, "PTX1103", "1024"),

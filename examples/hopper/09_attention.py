@@ -30,7 +30,7 @@ import math
 
 from examples.parts.attention import attend, count_flops
 from examples.parts.example import HALF, Example, Run
-from examples.parts.head_tiles import ROWS, load_tile, make_heads, multiply_add, multiply_transposed
+from examples.parts.head_tiles import ROWS, check_dim, load_tile, make_heads, multiply_add, multiply_transposed
 from examples.parts.softmax import finish_rows, make_rows, mask_scores, pack, raise_peaks, rescale, weigh
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, s32
@@ -45,8 +45,7 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 
 def grid(h: int, s: int, d: int) -> tuple[int, int, int]:
     """Return the grid for this shape."""
-    if d not in KEYS:
-        raise ValueError(f"the head dimension must be 64, 128 or 256, found {d}")
+    check_dim(d, KEYS)
     return (-(-s // (ROWS * CONSUMERS)), h, 1)
 
 
@@ -66,6 +65,7 @@ def make(arch: str = "sm_90a") -> Kernel:
     ) -> None:
         # Long: the phases share registers and barriers.
         _, length, dim = q.shape
+        check_dim(dim, KEYS)
         block, scale = KEYS[dim], math.log2(math.e) / math.sqrt(dim)  # exp(x / sqrt(d)) = 2 ** (x scale)
         po, plse = ptx.global_ptrs(o, lse)
         sq = smem.wgmma_tile(bf16, (CONSUMERS, ROWS, dim), "K", name="sq")

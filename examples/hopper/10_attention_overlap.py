@@ -14,6 +14,8 @@ tensor cores busy for 2080 of some 3200 clocks. Here two overlaps are by constru
   while that block's weights are computed. The sums are rescaled, and the new weights packed, after it. The wait for the
   next values, a loop, ends the exponentials: ptxas would move `wgmma.wait_group` up before straight-line code.
 
+With d = 64 the exponentials take as long as the products, so a fourth of them are polynomials on the FMA units.
+
 Blocks go from the last to the first, so that only the first ones, which may cross the diagonal or the end of the
 sequence, are masked. The tiles of the longest causal rows start first. The result leaves through the shared memory of
 the queries by TMA, which clips the end of the sequence.
@@ -42,6 +44,7 @@ from examples.parts.attention import attend, count_flops
 from examples.parts.example import HALF, Example, Run
 from examples.parts.head_tiles import (
     ROWS,
+    check_dim,
     load_tile,
     make_heads,
     multiply_add,
@@ -59,6 +62,9 @@ KEYS = {(64, False): 192, (64, True): 128, (128, False): 192, (128, True): 128, 
 """Keys of a block by head dimension and `causal`. A block costs its waits and turns once, so it is as large as shared
 memory and registers allow: sums, scores and packed weights take d / 2 + 3 keys / 4, at most 208. A causal block is no
 larger than the tile of queries, because the diagonal wastes the rest."""
+SHARES = {64: 4, 128: 0, 256: 0}
+"""By head dimension, every how many exponentials one is a polynomial, or 0 for none. With d = 64, the products of 128
+keys take 520 clocks and their exponentials 512; without a fourth of these, 384."""
 THREADS = 128 * (1 + CONSUMERS)
 # The kernel starts with 168 registers per thread: 128 * 24 + 256 * 240 = 384 * 168.
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
@@ -66,8 +72,7 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 
 def grid(h: int, s: int, d: int) -> tuple[int, int, int]:
     """Return the grid for this shape."""
-    if (d, False) not in KEYS:
-        raise ValueError(f"the head dimension must be 64, 128 or 256, found {d}")
+    check_dim(d, SHARES)
     return (-(-s // QUERIES), h, 1)
 
 
@@ -87,6 +92,7 @@ def make(arch: str = "sm_90a") -> Kernel:
     ) -> None:
         # Long: the phases share registers and barriers.
         _, length, dim = q.shape
+        check_dim(dim, SHARES)
         block, scale = KEYS[dim, causal], math.log2(math.e) / math.sqrt(dim)  # exp(x / sqrt(d)) = 2 ** (x scale)
         (plse,) = ptx.global_ptrs(lse)
         sq = smem.wgmma_tile(bf16, (CONSUMERS, ROWS, dim), "K", name="sq")
@@ -159,7 +165,7 @@ def make(arch: str = "sm_90a") -> Kernel:
             if causal or length % block:
                 mask(last)
             raise_peaks(scores, peaks, totals, scale)
-            weigh(scores, peaks, totals, scale)
+            weigh(scores, peaks, totals, scale, SHARES[dim])
             pack(scores, weights)
             ptx.mbarrier.wait(full_v[values.stage], values.phase)
 
@@ -182,7 +188,7 @@ def make(arch: str = "sm_90a") -> Kernel:
                 if causal and block < QUERIES:
                     mask(key)
                 factors = raise_peaks(scores, peaks, totals, scale)
-                weigh(scores, peaks, totals, scale)
+                weigh(scores, peaks, totals, scale, SHARES[dim])
                 stage, _ = values.advance()
                 ptx.mbarrier.wait(full_v[values.stage], values.phase)
                 ptx.wgmma.wait_group(0)

@@ -33,7 +33,7 @@ import numpy as np
 from examples.parts.arithmetic import power_of_two
 from examples.parts.attention import attend
 from examples.parts.example import HALF, Array, Example, Run, Shape, draw_array, find_dtype
-from examples.parts.head_tiles import BOX, ROWS, load_tile, make_heads, multiply_add, multiply_transposed
+from examples.parts.head_tiles import BOX, ROWS, check_dim, load_tile, make_heads, multiply_add, multiply_transposed
 from examples.parts.softmax import LOWEST, make_rows, mask_scores, pack, raise_peaks, rescale, weigh
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, s32, u32
@@ -48,10 +48,9 @@ CONSUMERS, THREADS = 128, 160
 def grid(b: int, n: int, r: int, s: int, d: int, splits: int) -> tuple[int, int, int]:
     """Return the grid for this shape."""
     del s
-    if n % b or r > ROWS or d not in STAGES:
-        raise ValueError(
-            f"n must be a multiple of b, r at most {ROWS}, and d 64, 128 or 256; found n={n}, b={b}, r={r}, d={d}"
-        )
+    check_dim(d, STAGES)
+    if n % b or r > ROWS:
+        raise ValueError(f"n must be a multiple of b, and r at most {ROWS}; found n={n}, b={b}, r={r}")
     return (splits, n, 1)
 
 
@@ -76,6 +75,7 @@ def make(arch: str = "sm_90a") -> Kernel:
     ) -> None:  # fmt: skip
         # Long: the phases share registers and barriers.
         (heads, group, dim), splits = q.shape, parts.shape[1]
+        check_dim(dim, STAGES)
         stages, scale = STAGES[dim], math.log2(math.e) / math.sqrt(dim)  # exp(x / sqrt(d)) = 2 ** (x scale)
         plengths, po, pparts, pmarks, pcounters = ptx.global_ptrs(lengths, o, parts, marks, counters)
         sq = smem.wgmma_tile(bf16, (ROWS, dim), "K", name="sq")

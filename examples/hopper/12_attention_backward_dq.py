@@ -36,6 +36,7 @@ from examples.parts.example import HALF, Array, Example, Run, draw_array, widen
 from examples.parts.head_tiles import (
     BOX,
     ROWS,
+    check_dim,
     load_tile,
     make_heads,
     multiply_add,
@@ -50,6 +51,7 @@ from pyptx.types import b32, bf16, bf16x2, f32, s32, u32
 KEYS, STAGES, CONSUMERS, WARPS = BOX, 3, 2, 4
 """With blocks of 64 keys, sums, scores, slopes and packed gradients take d / 2 + 80 registers: 144 at most."""
 QUERIES = ROWS * CONSUMERS
+DIMS = (64, 128)
 THREADS = 128 * (1 + CONSUMERS)
 # The kernel starts with 168 registers per thread: 128 * 24 + 256 * 240 = 384 * 168.
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
@@ -57,8 +59,7 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 
 def grid(h: int, s: int, d: int) -> tuple[int, int, int]:
     """Return the grid for this shape."""
-    if d not in (64, 128):
-        raise ValueError(f"the head dimension must be 64 or 128, found {d}")
+    check_dim(d, DIMS)
     return (-(-s // QUERIES), h, 1)
 
 
@@ -94,6 +95,7 @@ def make(arch: str = "sm_90a") -> Kernel:
     ) -> None:  # fmt: skip
         # Long: the phases share registers and barriers.
         _, length, dim = q.shape
+        check_dim(dim, DIMS)
         scale = math.log2(math.e) / math.sqrt(dim)  # exp(x / sqrt(d)) = 2 ** (x scale)
         po, plse, pdo, pdelta = ptx.global_ptrs(o, lse, do, delta)
         sq = smem.wgmma_tile(bf16, (CONSUMERS, ROWS, dim), "K", name="sq")

@@ -40,6 +40,7 @@ from examples.parts.example import HALF, Array, Example, Run, draw_array, widen
 from examples.parts.head_tiles import (
     BOX,
     ROWS,
+    check_dim,
     load_tile,
     make_heads,
     multiply_add,
@@ -55,6 +56,7 @@ QUERIES, STAGES, CONSUMERS, WARPS = BOX, 3, 2, 4
 """With blocks of 64 queries, two sums, weights, slopes and a packed copy take d + 80 registers: 208 at most. A second
 packed copy would let both of the last products run at once, but then ptxas serializes all of them."""
 KEYS = ROWS * CONSUMERS
+DIMS = (64, 128)
 THREADS = 128 * (1 + CONSUMERS)
 # The kernel starts with 168 registers per thread: 128 * 24 + 256 * 240 = 384 * 168.
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
@@ -62,8 +64,7 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 
 def grid(h: int, s: int, d: int) -> tuple[int, int, int]:
     """Return the grid for this shape."""
-    if d not in (64, 128):
-        raise ValueError(f"the head dimension must be 64 or 128, found {d}")
+    check_dim(d, DIMS)
     return (-(-s // KEYS), h, 1)
 
 
@@ -84,6 +85,7 @@ def make(arch: str = "sm_90a") -> Kernel:
     ) -> None:  # fmt: skip
         # Long: the phases share registers and barriers.
         _, length, dim = q.shape
+        check_dim(dim, DIMS)
         scale = math.log2(math.e) / math.sqrt(dim)  # exp(x / sqrt(d)) = 2 ** (x scale)
         plse, pdelta = ptx.global_ptrs(lse, delta)
         sk = smem.wgmma_tile(bf16, (CONSUMERS, ROWS, dim), "K", name="sk")

@@ -7,6 +7,7 @@ of the map, so no box reaches the next head. Knows no particular kernel.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from examples.parts.softmax import pack
@@ -18,6 +19,13 @@ BOX = 64
 Place = smem.SharedAlloc | smem.SharedSlice
 ROWS, STEP = 64, 16
 """Rows of A and the depth of one wgmma."""
+
+
+def check_dim(dim: int, dims: Iterable[int]) -> None:
+    """Refuse a head dimension for which a kernel has no tiles."""
+    if dim not in dims:
+        *first, last = sorted(dims)
+        raise ValueError(f"the head dimension must be {', '.join(map(str, first))} or {last}, found {dim}")
 
 
 def make_heads(heads: str, length: str, dim: str = "d") -> Tile:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from examples.parts.arithmetic import power_of_two
+from examples.parts.arithmetic import power_of_two, power_of_two_by_fma
 from pyptx import intrinsic, ptx, reg
 from pyptx.types import bf16x2, f32
 
@@ -61,12 +61,14 @@ def raise_peaks(scores: reg.RegArray, peaks: reg.RegArray, totals: reg.RegArray,
 
 
 @intrinsic
-def weigh(scores: reg.RegArray, peaks: reg.RegArray, totals: reg.RegArray, scale: float) -> None:
-    """Replace scores by weights, 2 ** (score * scale - peak), and add them to the totals."""
+def weigh(scores: reg.RegArray, peaks: reg.RegArray, totals: reg.RegArray, scale: float, share: int = 0) -> None:
+    """Replace scores by weights, 2 ** (score * scale - peak), and add them to the totals. With a `share` of n, every
+    n-th weight is a polynomial, which spares the special function unit."""
     for half in range(2):
         bias = -peaks[half]
-        for score in list_row(scores.regs(), half):
-            ptx.mov(f32, score, power_of_two(ptx.mad(score, scale, bias)))
+        for i, score in enumerate(list_row(scores.regs(), half)):
+            exponentiate = power_of_two_by_fma if share and i % share == share - 1 else power_of_two
+            ptx.mov(f32, score, exponentiate(ptx.mad(score, scale, bias)))
             ptx.add(f32, totals[half], totals[half], score)
 
 

@@ -22,3 +22,17 @@ def test_most_exponentials_run_between_the_waits_for_the_two_products_of_a_block
     parts = [Counter(re.findall(r"HGMMA|MUFU\.EX2", part)) for part in text.split("WARPGROUP.DEPBAR")]
     (block,) = (i for i, part in enumerate(parts) if part["HGMMA"] == products)
     assert parts[block + 1]["MUFU.EX2"] > exponentials // 2
+
+
+@pytest.mark.parametrize("name", ["attention", "attention_overlap", "decode_attention"])
+def test_a_head_dimension_without_tiles_is_refused(name: str) -> None:
+    example = find_example(f"hopper/{name}")
+    with pytest.raises(ValueError, match="the head dimension must be 64, 128 or 256, found 96"):
+        example.make().ptx(**{**example.large, "d": 96})
+
+
+@pytest.mark.parametrize("name", ["attention_backward_dq", "attention_backward_dkv"])
+def test_the_backward_pass_refuses_a_head_dimension_that_does_not_fit(name: str) -> None:
+    example = find_example(f"hopper/{name}")
+    with pytest.raises(ValueError, match="the head dimension must be 64 or 128, found 256"):
+        example.make().ptx(**{**example.large, "d": 256})

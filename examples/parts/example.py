@@ -95,6 +95,8 @@ class Example:
     """Counts the bytes that a launch must move through global memory."""
     fixed: tuple[str, ...] = ()
     """Dimensions that choose tiles, as a head dimension does: the PTX may grow with these."""
+    kept: tuple[str, ...] = ()
+    """Dimensions that the kernel keeps in registers up to a limit, below which its code grows with them."""
     conflicts: str = ""
     """Why shared accesses conflict, if they do."""
     varies: str = ""

@@ -63,9 +63,10 @@ def test_a_kernel_is_clean_and_assembles_without_spills(example: Example, seed: 
 def assert_code(example: Example, kernel: Kernel) -> None:
     text, sass = kernel.ptx(**example.large), kernel.sass(**example.large)
     assert [word for word in example.sass if word not in sass] == []
-    dims = {name for tile in list_tiles(kernel) for name in tile.symbolic_dims}
-    twice = {name: 2 * value if name in dims else value for name, value in example.large.items()}
-    assert len(kernel.ptx(**twice).splitlines()) == len(text.splitlines())
+    dims = {name for tile in list_tiles(kernel) for name in tile.symbolic_dims} - set(example.fixed)
+    base = {name: 8 * value if name in example.kept else value for name, value in example.large.items()}
+    twice = {name: 2 * value if name in dims else value for name, value in base.items()}
+    assert len(kernel.ptx(**twice).splitlines()) == len(kernel.ptx(**base).splitlines())
     golden = find_golden(example)
     if os.environ.get("PYPTX_UPDATE_GOLDENS"):
         golden.parent.mkdir(exist_ok=True)
@@ -95,6 +96,17 @@ def test_a_wrong_result_is_noticed(seed: int) -> None:
             outcome.verify()
 
 
-def test_the_pipelined_gemm_refuses_shapes_that_its_tiles_do_not_fill() -> None:
-    with pytest.raises(ValueError, match="M and N must be multiples of 128, K of 64; found 128, 128, 100"):
-        find_example("ampere/pipelined_gemm").module.grid(128, 128, 100)
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("ampere/one_warp_gemm", (16, 12, 16), "M must be a multiple of 16, N of 8, K of 16; found 16, 12, 16"),
+        ("ampere/two_stage_gemm", (64, 64, 96), "M, N and K must be multiples of 64; found 64, 64, 96"),
+        ("ampere/pipelined_gemm", (128, 128, 100), "K must be a multiple of 8, 16 bytes of bf16; found 100"),
+        ("ampere/pipelined_gemm", (128, 127, 64), "N must be even, because results are stored in pairs; found 127"),
+        ("ampere/stream_k_gemm", (128, 192, 96, 4), "4 CTAs for 3 steps; pass at most 3 `ctas`"),
+        ("ampere/fp8_gemm", (128, 128, 24), "K must be a multiple of 16, 16 bytes of e4m3; found 24"),
+    ],
+)
+def test_a_product_refuses_shapes_that_it_does_not_cover(name: str, shape: tuple[int, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        find_example(name).module.grid(*shape)

@@ -49,6 +49,7 @@ NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
     ("cutedsl/wgmma_bf16.sm_90a", "bar.sync 0;", "remove"): (2, f"{_WARPGROUP}; the last: only registers follow"),
     ("cutedsl/wgmma_bf16.sm_90a", "wgmma.fence.sync.aligned;", "remove"): (1, "same accumulators, same shape"),
     ("numba/blelloch_scan.sm_75", "bar.sync 0;", "remove"): (3, _OWN),
+    ("ampere/pipelined_gemm", "cp.async.wait_group 0;", "remove"): (1, "its copies are zeros that nobody reads"),
     ("numba/reduce_block.sm_75", "bar.sync 0;", "remove"): (1, _OWN),
     ("numba/wave_steps.sm_90", "bar.sync 0;", "remove"): (1, f"with these arguments the loop ends here; {_OWN}"),
     ("pallas/triton_softmax.sm_90a", "griddepcontrol.wait;", "remove"): (1, "no grid runs before this one"),

@@ -26,7 +26,7 @@ SCHEDULES = ["eager", "lazy", "random", "adversarial"]
 
 @cache
 def gemm(name: str, schedule: str) -> Timeline:
-    """Return the timeline of a product of 512 x 256 x 128: two clusters, or eight CTAs."""
+    """Return the timeline of a product of 512 x 256 x 128: two clusters, or four CTAs."""
     kernels: dict[str, Kernel] = {"hopper": HOPPER_GEMM.make(), "tcgen05": TCGEN05_GEMM.make(), "mma": MMA_GEMM.make()}
     a, b = (np.ones((rows, 128), ml_dtypes.bfloat16) for rows in (512, 256))
     timeline = kernels[name].simulate(a, b, schedule=schedule, timeline=True, check="none").timeline
@@ -79,9 +79,9 @@ def test_the_blackwell_gemm_of_two_ctas(schedule: str) -> None:
 def test_the_ampere_gemm(schedule: str) -> None:
     run_record = gemm("mma", schedule).recorded
     copies = on(run_record, "cp.async")
-    assert {run_record.tracks[t.issuer].name for t in copies} == {f"warp {n}" for n in range(4)}
-    # A CTA of 128 x 128 results takes 128 rows of each matrix.
-    assert sum(t.bytes for t in copies) == 2 * 128 * 128 * 2
+    assert {run_record.tracks[t.issuer].name for t in copies} == {f"warp {n}" for n in range(8)}
+    # A CTA of 128 x 256 results takes 128 rows of one matrix and 256 of the other, then three stages of zeros.
+    assert sum(t.bytes for t in copies) == (128 + 256) * (128 * 2 + 3 * 64)
     assert all(t.has_wait for t in copies)
 
 

@@ -9,6 +9,7 @@ _ADDRESS = "hands over the address that `alloc` wrote to shared memory; no tenso
 _FREED = "`dealloc` is synchronous: the barrier before it is enough"
 _ONE_WAIT = "a later `wait::ld` covers all loads of the warp; results in registers need none (true dependencies)"
 _END = "the end of the grid completes the writes; the source has been read"
+_ZEROS = "the copies that are left are zeros that nobody reads"
 _HABIT = "`barrier.cluster.arrive` and `bar.sync` release the initialization themselves"
 _OWN = "what follows reads words that the same thread wrote"
 _POOL = "registers are taken that nobody needs here; giving back is what others wait for"
@@ -49,7 +50,8 @@ NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
     ("cutedsl/wgmma_bf16.sm_90a", "bar.sync 0;", "remove"): (2, f"{_WARPGROUP}; the last: only registers follow"),
     ("cutedsl/wgmma_bf16.sm_90a", "wgmma.fence.sync.aligned;", "remove"): (1, "same accumulators, same shape"),
     ("numba/blelloch_scan.sm_75", "bar.sync 0;", "remove"): (3, _OWN),
-    ("ampere/pipelined_gemm", "cp.async.wait_group 0;", "remove"): (1, "its copies are zeros that nobody reads"),
+    ("ampere/pipelined_gemm", "cp.async.wait_group 0;", "remove"): (1, _ZEROS),
+    ("ampere/pipelined_gemm", "cp.async.wait_group 0;", "cp.async.wait_group 1;"): (1, _ZEROS),
     ("numba/reduce_block.sm_75", "bar.sync 0;", "remove"): (1, _OWN),
     ("numba/wave_steps.sm_90", "bar.sync 0;", "remove"): (1, f"with these arguments the loop ends here; {_OWN}"),
     ("pallas/triton_softmax.sm_90a", "griddepcontrol.wait;", "remove"): (1, "no grid runs before this one"),

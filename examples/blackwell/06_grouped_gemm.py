@@ -221,7 +221,7 @@ EXAMPLE = Example(
     targets=("sm_100a", "sm_103a"),
     runs=(
         Run({"t": 100, "g": 2, "n": 64, "k": 64, "sms": 2}, HALF, 1e-3),
-        Run({"t": 600, "g": 5, "n": 264, "k": 72, "sms": 4}, HALF, 1e-3),
+        Run({"t": 600, "g": 5, "n": 136, "k": 456, "sms": 4}, HALF, 1e-3),
     ),
     large={"t": 16384, "g": 64, "n": 4096, "k": 2048, "sms": 148},
     sass=("UTMALDG.2D.2CTA", "UTMALDG.3D.2CTA", "UTCHMMA.2CTA", "LDTM.x64", "UTMASTG.2D", "STG.E.128"),

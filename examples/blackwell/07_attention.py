@@ -6,8 +6,8 @@ tile are computed, the tensor core works for the other tile. Every task has its 
 warpgroup of softmax for each tile, and one that corrects the sums.
 
 With the latency of the hand-overs in between, 2,048 cycles of exponentials for both tiles would still be the longest
-chain. So a quarter of them are polynomials on the FMA pipe: 9 instructions each, for which the softmax warps have issue
-slots left, and 1,536 cycles remain.
+chain. So a quarter of them are polynomials on the FMA pipe, which computes two in ten instructions, and 1,536 cycles
+remain.
 
 Scores, weights and sums never leave the SM. A score tile is 128 of the 512 columns of tensor memory, and a thread of
 softmax reads its row, so a row needs no shuffles; it writes the weights as bf16 over the first 64 columns, where they

@@ -1,10 +1,13 @@
-"""Online softmax with one row of scores per thread, as `tcgen05.ld` reads it: a row needs no shuffles."""
+"""Online softmax with one row of scores per thread, as `tcgen05.ld` reads it: a row needs no shuffles.
+
+Blackwell's FMA pipe computes two f32 in one instruction, on register pairs (f32x2).
+"""
 
 from __future__ import annotations
 
-from examples.parts.arithmetic import power_of_two, power_of_two_by_fma
+from examples.parts.arithmetic import pack, power_of_two, power_of_two_by_fma, repeat, unpack
 from pyptx import intrinsic, ptx, reg
-from pyptx.types import bf16x2, f32
+from pyptx.types import b64, bf16x2, f32
 
 LOWEST, HEADROOM = -1.0e30, 8.0
 """A peak below every score; and how much larger, in powers of two, a new peak must be to replace the old one."""
@@ -29,12 +32,17 @@ def raise_peak(scores: reg.RegArray, peak: reg.Reg, scale: float) -> reg.Reg:
 
 @intrinsic
 def weigh(scores: reg.RegArray, peak: reg.Reg, weights: reg.RegArray, scale: float) -> reg.Reg:
-    """Write 2 ** ((score - peak) * scale) as bf16 pairs, and return their sum; four chains of additions."""
-    bias, totals = -peak * scale, [reg.scalar(f32, 0.0) for _ in range(4)]
+    """Write 2 ** ((score - peak) * scale) as bf16 pairs, and return their sum; two chains of additions of pairs."""
+    scales, bias, totals = repeat(scale), repeat(-peak * scale), [repeat(0.0) for _ in range(2)]
     for i, pair in enumerate(weights):
-        compute = power_of_two_by_fma if i % SHARE == 0 else power_of_two
-        low, high = (compute(ptx.mad(score, scale, bias)) for score in scores[2 * i : 2 * i + 2])
-        for j, weight in enumerate((low, high)):
-            totals[2 * (i % 2) + j] += weight
+        exponents = reg.scalar(b64)
+        ptx.inst.fma.rn.f32x2(exponents, pack(scores[2 * i], scores[2 * i + 1]), scales, bias)
+        if i % SHARE == 0:
+            low, high = unpack(power_of_two_by_fma(exponents))
+        else:
+            low, high = (power_of_two(exponent) for exponent in unpack(exponents))
+        ptx.inst.add.rn.f32x2(totals[i % 2], totals[i % 2], pack(low, high))
         ptx.cvt(bf16x2, f32, pair, [high, low], rounding="rn")
-    return (totals[0] + totals[1]) + (totals[2] + totals[3])
+    ptx.inst.add.rn.f32x2(totals[0], totals[0], totals[1])
+    low, high = unpack(totals[0])
+    return low + high

@@ -207,9 +207,9 @@ def find_caller() -> str:
     frame, is_native = sys._getframe(1), True  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_OWN) and name[:1] != "<":
+        if not name.startswith(_OWN):
             is_native = False
-            if not any(part in name for part in _PACKAGES):
+            if name[:1] != "<" and not any(part in name for part in _PACKAGES):
                 return _shorten_here(f"{name}:{frame.f_lineno}")
         frame = frame.f_back
     library = os.environ.get(LIBRARY) if is_native else None

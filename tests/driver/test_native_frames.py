@@ -76,3 +76,16 @@ def test_reports_have_the_line_of_the_launch(library: Path, tmp_path: Path, suff
     location = document["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert location["artifactLocation"]["uri"] == "launches.c"
     assert location["region"] == {"startLine": find_line("inlined")}
+
+
+def test_a_launch_by_a_text_of_python_has_no_place(run_program: Run) -> None:
+    text = """\
+from calls import *
+start()
+add = load(VECTOR_ADD, "add")
+values = [ctypes.c_uint64(value) for value in (*(ask("cuMemAlloc_v2", 4000) for _ in range(3)), 1001)]
+pointers = (ctypes.c_void_p * 4)(*map(ctypes.addressof, values))
+CUDA.cuLaunchKernel(ctypes.c_void_p(add), 4, 1, 1, 256, 1, 1, 0, None, pointers, None)
+"""
+    process = run_program([sys.executable, "-c", text], check="none")
+    assert process.stderr.startswith("pyptx: launch of `add`, grid (4, 1, 1), block (256, 1, 1)\n")

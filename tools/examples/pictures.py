@@ -13,9 +13,10 @@ from examples.parts.example import Run, find_example
 from pyptx.sim.observers.timeline.records import RunRecord, Transfer, Wait
 
 PICTURES = {
-    "hopper/wgmma_tile": Run({}, atol=1e-4),
     "hopper/cluster_gemm": Run({"m": 256, "n": 256, "k": 768}, 1e-2, 1e-2),
+    "hopper/persistent_gemm": Run({"m": 256, "n": 768, "k": 384, "sms": 2}, 1e-2, 1e-2),
     "blackwell/two_sm_gemm": Run({"m": 256, "n": 256, "k": 768}, 1e-2, 1e-2),
+    "blackwell/persistent_gemm": Run({"m": 256, "n": 1024, "k": 384}, 1e-2, 1e-2),
 }
 """The runs that are drawn."""
 WIDTH, LABEL, ROW = 900, 130, 20
@@ -80,7 +81,7 @@ def spread(transfers: Sequence[Transfer]) -> Iterator[tuple[Transfer, int]]:
 
 
 def choose_rows(record: RunRecord) -> dict[int, str]:
-    """Return the tracks of CTA 0 to draw, with their labels: engines, and the first of the warps with equal waits."""
+    """Return the tracks of CTA 0 to draw, with their labels: engines, and the first of the warps that wait and end alike."""
     rows, members = dict[int, str](), dict[tuple[tuple[int, int], ...], tuple[int, list[str]]]()
     for number, track in enumerate(record.tracks):
         if track.cta != 0:
@@ -89,8 +90,9 @@ def choose_rows(record: RunRecord) -> dict[int, str]:
             if any(transfer.track == number for transfer in record.transfers):
                 rows[number] = track.name
             continue
-        waits = tuple((wait.start, wait.end) for wait in record.waits if wait.track == number)
-        members.setdefault(waits, (number, []))[1].append(track.name.removeprefix("warp "))
+        waits = [(wait.start, wait.end) for wait in record.waits if wait.track == number]
+        last = max((run.end for run in record.runs if run.track == number), default=0)
+        members.setdefault((*waits, (last, last)), (number, []))[1].append(track.name.removeprefix("warp "))
     warps = {first: label_warps(names) for first, names in members.values()}
     return {**dict(sorted(warps.items())), **rows}
 

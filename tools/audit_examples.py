@@ -7,7 +7,10 @@ python -m tools.audit_examples [NAME ...]        for example: hopper/cluster_gem
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from examples.parts.example import Example, Run, list_paths, load_example, name_example
@@ -82,39 +85,47 @@ def describe(verdict: Verdict, account: Account, example: Example) -> list[str]:
     ]  # fmt: skip
 
 
+def audit_example(name: str) -> tuple[str, int]:
+    """Return the rows of an example and what went wrong, as text, and the number of problems."""
+    example = load_example(next(path for path in list_paths() if name_example(path) == name))
+    verdict, lines = judge(example), list[str]()
+    for target in example.targets:
+        account = make_account(example, target)
+        if account.spills or example.make(target).check(**example.large):
+            verdict.problems.append(f"{target}: spills or findings")
+        lines += [format_row(example.name, target, describe(verdict, account, example)), f"    {account}"]
+    figure, source = RIVALS.get(example.name, ("none known", ""))
+    lines.append(f"    published: {figure}{f' ({source})' if source else ''}; on a GPU: not measured")
+    if verdict.conflicts and example.conflicts:
+        lines.append(f"    * {example.conflicts}")
+    lines += [f"    WRONG {problem}" for problem in verdict.problems]
+    return "\n".join(lines), len(verdict.problems)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the audit; print a row per kernel and target, and what went wrong."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*")
-    names = options.parse_args(argv).names
-    paths = [path for path in list_paths() if not names or name_example(path) in names]
-    print_row("", "target", [*COLUMNS])
+    options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    arguments = options.parse_args(argv)
+    names = [name_example(path) for path in list_paths()]
+    names = [name for name in names if not arguments.names or name in arguments.names]
     count = 0
-    for path in paths:
-        example = load_example(path)
-        verdict = judge(example)
-        for target in example.targets:
-            account = make_account(example, target)
-            if account.spills or example.make(target).check(**example.large):
-                verdict.problems.append(f"{target}: spills or findings")
-            print_row(example.name, target, describe(verdict, account, example))
-            print(f"    {account}")
-        figure, source = RIVALS.get(example.name, ("none known", ""))
-        print(f"    published: {figure}{f' ({source})' if source else ''}; on a GPU: not measured")
-        if verdict.conflicts and example.conflicts:
-            print(f"    * {example.conflicts}")
-        print("".join(f"    WRONG {problem}\n" for problem in verdict.problems), end="", flush=True)
-        count += len(verdict.problems)
-    print(f"{len(paths)} kernels, {len(ORDERS)} orders each: {count} problems")
+    print(format_row("", "target", [*COLUMNS]))
+    with ProcessPoolExecutor(arguments.jobs) if arguments.jobs > 1 else nullcontext() as pool:
+        for text, problems in (pool.map if pool else map)(audit_example, names):
+            print(text, flush=True)
+            count += problems
+    print(f"{len(names)} kernels, {len(ORDERS)} orders each: {count} problems")
     for machine in {machine.name: machine for machine in MACHINES.values()}.values():
         print(f"rates of {machine.name}: {'; '.join(machine.sources)}")
     return 1 if count else 0
 
 
-def print_row(name: str, target: str, cells: list[str]) -> None:
-    """Print the cells in columns."""
+def format_row(name: str, target: str, cells: list[str]) -> str:
+    """Return the cells in columns."""
     widths = (7, 9, 10, 7, 10, 9, 8, 18, 17)
-    print(f"{name:30}{target:10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
+    return f"{name:30}{target:10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def test_the_audit_shows_what_is_wrong(capsys: pytest.CaptureFixture[str], monke
         return wrong
 
     monkeypatch.setattr(audit_examples, "load_example", load)
-    assert audit_examples.main(["any/vector_add"]) == 1
+    assert audit_examples.main(["any/vector_add", "--jobs", "1"]) == 1
     printed = capsys.readouterr().out
     assert "WRONG n=1023, random 3: " in printed
     assert "0/1" in printed

@@ -82,7 +82,8 @@ def spread(transfers: Sequence[Transfer]) -> Iterator[tuple[Transfer, int]]:
 
 def choose_rows(record: RunRecord) -> dict[int, str]:
     """Return the tracks of CTA 0 to draw, with their labels: engines, and the first of the warps that wait and end alike."""
-    rows, members = dict[int, str](), dict[tuple[tuple[int, int], ...], tuple[int, list[str]]]()
+    rows = dict[int, str]()
+    members = dict[tuple[tuple[int, int], ...], tuple[int, list[str]]]()
     for number, track in enumerate(record.tracks):
         if track.cta != 0:
             continue

@@ -81,7 +81,7 @@ def spread(transfers: Sequence[Transfer]) -> Iterator[tuple[Transfer, int]]:
 
 
 def choose_rows(record: RunRecord) -> dict[int, str]:
-    """Return the tracks of CTA 0 to draw, with their labels: engines, and the first of the warps that wait and end alike."""
+    """Return the tracks of CTA 0 to draw, with their labels: engines, and one for all warps that wait and end alike."""
     rows = dict[int, str]()
     members = dict[tuple[tuple[int, int], ...], tuple[int, list[str]]]()
     for number, track in enumerate(record.tracks):

@@ -5,8 +5,8 @@ next tiles along K into one of two stages, without registers, while the warps mu
 memory are padded by 16 bytes: the eight rows that a warp reads at once then begin in different banks.
 
 The protocol: per K tile, each thread commits one group of copies. `wait_group(0)` completes the thread's own copies of
-the current stage and the first `bar.sync` everyone's. The second `bar.sync` shows that all threads have read the stage
-before the next iteration fills it.
+the current stage, and the `bar.sync` after it everyone's. The same barrier shows that all threads have read the other
+stage, which is filled next.
 
 M and N are multiples of 64, K too.
 """
@@ -95,7 +95,6 @@ def make(arch: str = "sm_80") -> Kernel:
             starts = [stages[ring.stage, operand].address() + place for operand, place in enumerate(places)]
             for step in range(ROW // STEP):
                 TILE.multiply(sums, load_pairs(starts[0], 16, 2, step), load_pairs(starts[1], 8, 2, step))
-            ptx.bar.sync(0)
             ring.advance()
 
         TILE.store(sums, pc, (m, n), lane, top + down, left + right, is_inside=True)

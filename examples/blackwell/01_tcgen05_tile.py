@@ -7,9 +7,8 @@ memory frees it. Each synchronization between threads has a `tcgen05.fence` on b
 
 from __future__ import annotations
 
-import numpy as np
-
-from examples.parts.example import Array, Example, Run
+from examples.parts.example import Example, Run
+from examples.parts.references import compute_product
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f32, u32
 
@@ -98,14 +97,9 @@ def make(arch: str = "sm_100a") -> Kernel:
     return tcgen05_tile
 
 
-def reference(a: Array, b: Array) -> Array:
-    """Return the expected result."""
-    return a.astype(np.float32) @ b.astype(np.float32).T
-
-
 EXAMPLE = Example(
     make=make,
-    reference=reference,
+    reference=compute_product,
     targets=("sm_100a", "sm_103a"),
     runs=(Run({}, atol=1e-4),),
     large={},

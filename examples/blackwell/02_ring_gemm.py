@@ -19,7 +19,8 @@ phase:
 from __future__ import annotations
 
 from examples.parts import tensor_memory
-from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, widen
+from examples.parts.example import HALF, Example, Run, count_gemm_flops
+from examples.parts.references import compute_product
 from examples.parts.tensor_memory import LANES, SLICE, OutputWarp
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, smem
@@ -107,14 +108,9 @@ def make(arch: str = "sm_100a") -> Kernel:
     return ring_gemm
 
 
-def reference(a: Array, b: Array) -> Array:
-    """Return the expected result before rounding to bf16."""
-    return widen(a) @ widen(b).T
-
-
 EXAMPLE = Example(
     make=make,
-    reference=reference,
+    reference=compute_product,
     targets=("sm_100a", "sm_103a"),
     runs=(Run({"m": 128, "n": 64, "k": 64}, HALF, 1e-3), Run({"m": 200, "n": 264, "k": 456}, HALF, 1e-3)),
     large={"m": 4096, "n": 4096, "k": 4096},

@@ -18,10 +18,9 @@ The protocol of a stage:
 
 from __future__ import annotations
 
-import numpy as np
-
 from examples.parts import tensor_memory
-from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
+from examples.parts.example import HALF, Example, Run, count_gemm_flops
+from examples.parts.references import compute_product
 from examples.parts.tensor_memory import LANES, SLICE, OutputWarp
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, smem
@@ -118,14 +117,9 @@ def make(arch: str = "sm_100a") -> Kernel:
     return tcgen05_gemm
 
 
-def reference(a: Array, b: Array) -> Array:
-    """Return the expected result before rounding to bf16."""
-    return a.astype(np.float32) @ b.astype(np.float32).T
-
-
 EXAMPLE = Example(
     make=make,
-    reference=reference,
+    reference=compute_product,
     targets=("sm_100a", "sm_103a"),
     runs=(Run({"m": 256, "n": 256, "k": 128}, HALF, 1e-3), Run({"m": 300, "n": 520, "k": 456}, HALF, 1e-3)),
     large={"m": 4096, "n": 4096, "k": 4096},

@@ -29,7 +29,8 @@ The protocol; every ring has its own stage and phase, and a producer's first wai
 from __future__ import annotations
 
 from examples.parts import tensor_memory
-from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, widen
+from examples.parts.example import HALF, Example, Run, count_gemm_flops
+from examples.parts.references import compute_product
 from examples.parts.tensor_memory import LANES, SLICE, OutputWarp
 from examples.parts.tile_order import find_grouped_tile
 from examples.parts.tile_queue import TileQueue
@@ -160,14 +161,9 @@ def make(arch: str = "sm_100a") -> Kernel:
     return persistent_gemm
 
 
-def reference(a: Array, b: Array) -> Array:
-    """Return the expected result before rounding to bf16."""
-    return widen(a) @ widen(b).T
-
-
 EXAMPLE = Example(
     make=make,
-    reference=reference,
+    reference=compute_product,
     targets=("sm_100a", "sm_103a"),
     runs=(
         Run({"m": 256, "n": 256, "k": 64}, HALF, 1e-3),

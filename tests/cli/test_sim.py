@@ -258,7 +258,7 @@ def test_json_is_one_document(pyptx: Command) -> None:
     assert (document["entry"], document["failed_seed"], run["ok"]) == ("racy", 0, False)
     assert run["hazards"][0]["code"] == run["diagnostics"][0]["code"]
     assert run["stats"]["lanes"] == 64
-    assert document["repeat"].startswith("pyptx sim racy.ptx")
+    assert document["repeat"] == "pyptx sim racy.ptx --block 64 --arg 'u32[4]=zeros' --seed 0"
 
 
 def test_statistics_are_printed_and_part_of_the_document(pyptx: Command) -> None:

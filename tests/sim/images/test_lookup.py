@@ -295,6 +295,24 @@ def test_surface_stores_and_reductions() -> None:
 
 
 @pytest.mark.parametrize(
+    ("operation", "dtype", "expected"),
+    [
+        ("add.u32", np.uint32, 0x60 + 16 * 0x3C), ("min.s32", np.int32, 0x3C), ("max.s32", np.int32, 0x60),
+        ("min.u32", np.uint32, 0x3C), ("max.u32", np.uint32, 0x60), ("and.b32", np.uint32, 0x20),
+        ("or.b32", np.uint32, 0x7C),
+    ],
+)  # fmt: skip
+def test_surface_reductions(operation: str, dtype: Any, expected: int) -> None:
+    """Sixteen lanes reduce 0x3C into each element, which starts with 0x60."""
+    word, kind = operation.split(".")
+    body = f"and.b32 %r6, %r1, 3; shl.b32 %r6, %r6, 2;\n sured.b.{word}.1d.{kind}.trap [%rd1, {{%r6}}], %r2;\n"
+    values = np.full(4, 0x60, dtype)
+    zeros = "".join(f"mov.b32 %r{n}, 0;" for n in range(10, 14))
+    surface(body + zeros, values, np.full((64, 4), 0x3C, np.uint32), "1d")
+    assert values.tolist() == [expected] * 4
+
+
+@pytest.mark.parametrize(
     ("body", "image", "message"),
     [
         ("suld.b.2d.b32.trap %r10, [%rd1, {%r2, %r3}];", sim.Surface(np.zeros((2, 2), np.uint32)), "are outside"),

@@ -215,9 +215,7 @@ def emit_guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -
             pass
         return
     skip_label = _choose_label(trace, f"${name}_skip")
-    trace.used_names.add(skip_label)
     jump(trace, skip_label, negate(check_condition(trace, pred, name)))
     with _WaitLoop(name, f"${name}", again):
         pass
-    trace.used_names.discard(skip_label)
     place_label(trace, skip_label)

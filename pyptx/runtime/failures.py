@@ -14,6 +14,7 @@ from pyptx.runtime.rules import DRIVER
 FAULTS = frozenset((700, 702, 710, 714, 715, 716, 717, 718, 719))
 """Codes of kernels that failed while they ran, after which their context is unusable."""
 _RESOURCES = frozenset((701, 720, 912))
+_CAPTURE_ISOLATION = 905
 
 
 @contextmanager
@@ -38,6 +39,8 @@ def make_error(plan: Plan, why: CallError) -> PtxError:
         notes.append("the context is lost: no launch of this process works on this device any more")
     elif why.code in _RESOURCES:
         help = f"{definition.name}.resources(…) lists what a CTA needs; use a smaller block, cluster or grid"
+    elif why.code == _CAPTURE_ISOLATION:
+        help = "a capture cannot wait for the stream of an array: make the arrays in the stream that is captured"
     message = f"`{definition.name}` cannot be launched: {why}"
     return PtxError([DRIVER.report(find_definition(definition.function), message, notes=notes, help=help)])
 

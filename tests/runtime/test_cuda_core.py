@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyptx.diagnostics import PtxError
+from tests.messages import raises
 from tests.runtime.device_memory import DeviceMemory
 from tests.runtime.test_calls import A, B, add_scaled, tensor_copy
 
@@ -48,6 +50,17 @@ def test_a_graph_of_cuda_core_replays_kernels(device: DeviceMemory) -> None:
     stream.sync()
     np.testing.assert_array_equal(d.to_numpy(), A + np.float32(2) * B + B)
     np.testing.assert_array_equal(target.to_numpy(), tile)
+
+
+def test_a_capture_refuses_arrays_of_other_streams(device: DeviceMemory) -> None:
+    core: Any = import_module("cuda.core")
+    own = core.Device(0)
+    own.set_current()
+    builder = own.create_stream().create_graph_builder()
+    a, b, c = device.copy(A), device.copy(B), device.copy(B)
+    builder.begin_building()
+    with raises(PtxError, match="stream capture isolation"):
+        add_scaled(a, b, scale=2.0, out=c, stream=builder)
 
 
 def test_memory_that_cuda_core_frees_last_is_no_error() -> None:

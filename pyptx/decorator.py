@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from pyptx.check import check as check_module
-from pyptx.diagnostics import Diagnostic, PtxError, hide_frames
+from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame, hide_frames
 from pyptx.dsl import declaration, rules
 from pyptx.dsl.device import detect_arch
 from pyptx.dsl.exact_lines import match_origins
@@ -389,8 +389,13 @@ class Kernel:
         """Pickle a kernel by name, like a function."""
         name = self.definition.function.__qualname__
         if not self.is_importable:
-            fail(rules.COPY, f"the kernel `{self.name}` is pickled by name, {self.__module__}.{name} is another object",
-                 help="define it at module level, or pass its PTX: k.ptx(…)")  # fmt: skip
+            place = PythonFrame.of_definition(self.definition.function.__code__)
+            text = (
+                f"`{self.name}` is sent to other processes by its name, and {self.__module__}.{name} is not this kernel"
+            )
+            raise PtxError(
+                [rules.COPY.report(place, text, help="define it at module level, or send its PTX: k.ptx(…)")]
+            )
         return name
 
     def _repr_html_(self) -> str:

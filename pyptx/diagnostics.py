@@ -200,6 +200,16 @@ class PtxError(UserTraceback, Exception):
     def __repr__(self) -> str:
         return f"PtxError({str(self)!r})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the error to another process with all its fields, however its class is constructed."""
+        return _rebuild_error, (type(self), self.args, self.__dict__)
+
+
+def _rebuild_error(kind: type[PtxError], args: tuple[Any, ...], fields: dict[str, Any]) -> PtxError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
+
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

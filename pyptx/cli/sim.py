@@ -27,10 +27,10 @@ from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.sim.launch.prepared import MAX_STEPS
 from pyptx.sim.launch.room import find_machine_memory
-from pyptx.sim.launch.sweeping import SEEDS, list_orders
 from pyptx.sim.reports.findings import group_by_cause
 from pyptx.sim.reports.graph import HangReport
 from pyptx.sim.rules import faults
+from pyptx.sim.scheduling.schedules import SEEDS, list_orders
 
 _USAGE = {
     rule.code

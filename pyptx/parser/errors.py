@@ -26,15 +26,8 @@ class PtxSyntaxError(PtxError):
         self.line = findings[0].line
         self.col = findings[0].col
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.message, self.diagnostics, self.source)
-
 
 LexError = ParseError = PtxSyntaxError
-
-
-def _rebuild(message: str, diagnostics: tuple[Diagnostic, ...], source: str | None) -> PtxSyntaxError:
-    return PtxSyntaxError(message, diagnostics=diagnostics, source=source)
 
 
 class Failure(Exception):

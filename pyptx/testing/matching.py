@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ import numpy as np
 
 from pyptx.decorator import Kernel
 from pyptx.diagnostics import format_count
-from pyptx.sim.scheduling.schedules import SCHEDULES, SEEDED
+from pyptx.sim.launch.processes import call_in_order
+from pyptx.sim.scheduling.schedules import SCHEDULES, SEEDED, SEEDS
 from pyptx.testing.trials import Failure, Inputs, Reference, Subject, Trial, run_trial, save_timeline
 
-SEEDS = 5
 Shapes = Sequence[Mapping[str, int]] | Mapping[str, Sequence[int]]
 _TIMELINES: ContextVar[Path | None] = ContextVar("timelines", default=None)
 
@@ -59,6 +60,7 @@ def assert_matches(
     multiple_of: Mapping[str, int] | None = None,
     data_seed: int = 0,
     executor: Executor | None = None,
+    processes: int | None = None,
     **keywords: Any,
 ) -> Match:
     """Run a kernel on the simulator at every shape in every order, and compare its outputs with `reference(*inputs)`.
@@ -71,8 +73,9 @@ def assert_matches(
     -100 to 100. Floating-point results may differ by `rtol` times the expected value plus `atol`, by default two units
     in the last place and 0. All other types are compared exactly. `keywords` are template and raw parameters.
 
-    `executor` runs the comparisons in other processes or on other machines. The kernel, the reference and `inputs` must
-    then be importable, not local. Without one, they run here, one after another, until the first fails."""
+    A comparison that takes long continues in copies of this process, one per core, and in at most `processes` of them;
+    `processes=1`, or a process with other threads, runs all of it here. An `executor` of `concurrent.futures` runs it
+    in other processes or on other machines, where the kernel, the reference and `inputs` must be importable."""
     subject = Subject(kernel, reference, inputs, keywords, check, rtol, atol)
     cases = sorted(_list_shapes(shapes), key=lambda shape: int(np.prod([*shape.values()], dtype=object)))
     numbers = range(seeds) if isinstance(seeds, int) else seeds
@@ -80,7 +83,7 @@ def assert_matches(
     if not cases or not orders:
         raise ValueError("nothing to compare: pass at least one shape, one schedule and one seed")
     trials = [Trial(tuple(shape.items()), *order, data_seed) for shape, order in product(cases, orders)]
-    found = _find_failure(subject, trials, executor)
+    found = _find_failure(subject, trials, executor, processes)
     if found is None:
         return Match(kernel.name, len(cases), len(orders), len(trials))
     trial, failure = _shrink(subject, *found, orders, multiple_of or {})
@@ -93,24 +96,15 @@ def _list_shapes(shapes: Shapes) -> list[dict[str, int]]:
     return [dict(zip(shapes, extents, strict=True)) for extents in product(*shapes.values())]
 
 
-def _find_failure(subject: Subject, trials: Sequence[Trial], executor: Executor | None) -> tuple[Trial, Failure] | None:
+def _find_failure(
+    subject: Subject, trials: Sequence[Trial], executor: Executor | None, processes: int | None
+) -> tuple[Trial, Failure] | None:
     """Return the first trial that fails, in the order of the trials wherever they run."""
-    for trial, failure in zip(trials, _run_all(subject, trials, executor), strict=False):
-        if failure is not None:
-            return trial, failure
+    with closing(call_in_order(partial(run_trial, subject), trials, executor, processes)) as failures:
+        for trial, failure in zip(trials, failures, strict=True):
+            if failure is not None:
+                return trial, failure
     return None
-
-
-def _run_all(subject: Subject, trials: Sequence[Trial], executor: Executor | None) -> Iterable[Failure | None]:
-    if executor is None:
-        yield from (run_trial(subject, trial) for trial in trials)
-        return
-    futures = [executor.submit(run_trial, subject, trial) for trial in trials]
-    try:
-        yield from (future.result() for future in futures)
-    finally:
-        for future in futures:
-            future.cancel()
 
 
 def _shrink(

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
+from typing import Any
 
 from pyptx.diagnostics import PtxError, UserTraceback, count_stack_levels
 from pyptx.sim.launch.prepared import Prepared
@@ -127,9 +128,19 @@ def show_progress(threads: int, pace: Pace) -> Generator[Tell | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from tqdm import tqdm  # needed only on a terminal
+    # Both are needed only on a terminal.
+    from multiprocessing import parent_process
 
-    with tqdm(total=threads, unit=" threads", unit_scale=True, delay=_DELAY, leave=False, file=sys.stderr) as bar:
+    from tqdm import tqdm
+
+    class Bar(tqdm[Any]):
+        """A bar without a thread that watches it: processes with threads are not copied."""
+
+        monitor_interval = 0
+
+    # One of several processes shows none, which would overwrite those of the others.
+    options: dict[str, Any] = {"disable": parent_process() is not None, "delay": _DELAY, "leave": False}
+    with Bar(total=threads, unit=" threads", unit_scale=True, file=sys.stderr, **options) as bar:
         current: State | None = None
         before = turns = 0
 

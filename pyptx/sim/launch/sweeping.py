@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from pyptx.diagnostics import Diagnostic, PtxError, Severity
-from pyptx.sim.scheduling.schedules import SCHEDULES, SEEDED
-
-SEEDS = 5
+from pyptx.diagnostics import Diagnostic, PtxError, Severity, hide_frames
+from pyptx.sim.launch.processes import call_in_order
+from pyptx.sim.scheduling.schedules import SEEDS, list_orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,48 +46,33 @@ class Trial:
         return ": ".join([order, *(self._errors()[:1] or ["ok"])])
 
 
-def list_orders(seeds: int, first: int = 0) -> Iterator[tuple[str, int]]:
-    """Yield each schedule with its seeds; schedules that ignore the seed appear once."""
-    for schedule in SCHEDULES:
-        for seed in range(first, first + seeds) if schedule in SEEDED else (first,):
-            yield schedule, seed
-
-
-def sweep(run: Callable[..., Any], seeds: int = SEEDS, executor: Executor | None = None) -> list[Trial]:
+@hide_frames
+def sweep(
+    run: Callable[..., Any], seeds: int = SEEDS, executor: Executor | None = None, *, processes: int | None = None
+) -> list[Trial]:
     """Call a function with `schedule=` and `seed=` for every order: `eager`, `lazy`, and `seeds` seeds each of `random`
     and `adversarial`. The function makes its arrays, runs a kernel, and may assert results. PtxError and AssertionError
     are recorded in the trial; other exceptions end the sweep. `[trial for trial in sweep(run) if not trial.ok]` lists
     the orders that failed.
 
+    A sweep that takes long continues in copies of this process, one per core, and in at most `processes` of them. What
+    the function returns comes back and must be picklable; what else it changes in a copy is lost. `processes=1` runs
+    all orders here. So does a process with other threads, which cannot be copied.
+
     An `executor` of `concurrent.futures` calls the function in other processes or on other machines, where it must be
-    importable. Its results stay there: trials then have errors, those of `on_hazard="report"` included, but no
-    `result`."""
-    orders = list(list_orders(seeds))
-    if executor is None:
-        return [_attempt(run, schedule, seed) for schedule, seed in orders]
-    futures = [executor.submit(_attempt_elsewhere, run, schedule, seed) for schedule, seed in orders]
-    try:
-        return [future.result() for future in futures]
-    finally:
-        for future in futures:
-            future.cancel()
+    importable."""
+    calls = call_in_order(partial(_attempt, run), list(list_orders(seeds)), executor, processes)
+    with closing(calls):
+        return list(calls)
 
 
-def _attempt(run: Callable[..., Any], schedule: str, seed: int) -> Trial:
+def _attempt(run: Callable[..., Any], order: tuple[str, int]) -> Trial:
+    """Return a trial that can be sent to another process if its result can."""
+    schedule, seed = order
     try:
         return Trial(schedule, seed, run(schedule=schedule, seed=seed))
-    except (PtxError, AssertionError) as why:
+    except PtxError as why:
         return Trial(schedule, seed, error=why)
-
-
-def _attempt_elsewhere(run: Callable[..., Any], schedule: str, seed: int) -> Trial:
-    """Return a trial that can be sent to another process."""
-    trial = _attempt(run, schedule, seed)
-    error: PtxError | AssertionError | None = trial.error
-    if isinstance(error, PtxError):
-        error = PtxError(error.diagnostics, error.source)
-    elif error is not None:
-        error = AssertionError(str(error))
-    elif errors := [hazard for hazard in trial.list_hazards() if hazard.severity is Severity.ERROR]:
-        error = PtxError(errors)
-    return Trial(schedule, seed, error=error)
+    except AssertionError as why:
+        # Subclasses may not be picklable.
+        return Trial(schedule, seed, error=AssertionError(str(why)).with_traceback(why.__traceback__))

@@ -37,6 +37,15 @@ class Span(NamedTuple):
         return f"{self.file or '<ptx>'}:{self.line}:{self.col}"
 
 
+class PythonSpan(Span):
+    """A place in a Python file, of a frame in another process."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
 class PythonFrame(NamedTuple):
     """A place in Python code, kept as (code, f_lasti): reading f_lineno at trace time takes time proportional to the
     function, so the line is resolved only on demand."""
@@ -90,10 +99,10 @@ class PythonFrame(NamedTuple):
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
-    def __reduce__(self) -> tuple[type[Span], tuple[int, int, int, str]]:
+    def __reduce__(self) -> tuple[type[PythonSpan], tuple[int, int, int, str]]:
         """Send the place to another process as line and column: code objects stay where they are."""
         line, col, length = self._find_position()
-        return Span, (line, col, length, self.file)
+        return PythonSpan, (line, col, length, self.file)
 
 
 _DEFINITION = -1
@@ -302,10 +311,10 @@ def _render_one(d: Diagnostic, lines: Sequence[str], colour: bool) -> Iterator[s
 
 def _read_source_line(origin: Origin | None, d: Diagnostic, lines: Sequence[str]) -> str:
     """Return the source line of a place, empty if unknown: `lines` are those of the finding's own file."""
-    if isinstance(origin, PythonFrame):
+    if isinstance(origin, PythonFrame | PythonSpan):
         import linecache  # reads Python's tokenizer, and only errors of kernels in Python need it
 
-        return linecache.getline(origin.file, origin.line).rstrip()
+        return linecache.getline(origin.file or "", origin.line).rstrip()
     own = d.origin.file if isinstance(d.origin, Span) else None
     is_known = origin is not None and origin.file == own and 0 < origin.line <= len(lines)
     return lines[origin.line - 1] if origin is not None and is_known else ""

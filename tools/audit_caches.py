@@ -1,7 +1,8 @@
 """Damages the user's cache in every way that happens, and looks for wrong entries: `python -m tools.audit_caches`.
 
 Writers are killed in the middle, 16 processes write at once, the disk is full, files are cut, changed, or belong to
-another user. A store may forget an entry, but never give back another one.
+another user, the folder is read-only. A store may forget an entry, but never give back another one. Last, it times
+processes that assemble one kernel with an empty cache, and with one that has it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pyptx.cache import Store, Untrusted, make_private
+from pyptx.sim.launch.forking import call_in_copies
 
-KILLS, PROCESSES, SECONDS, DAMAGED = 200, 16, 10.0, 2000
+KILLS, PROCESSES, SECONDS, DAMAGED, STARTS = 200, 16, 10.0, 2000, 5
 NOBODY = 65534
 LIMIT = 1 << 26
 WRITER = """\
@@ -37,6 +40,13 @@ while time.time() < end:
     wrong += found is not None and set(found) != set(name.encode())
 print(count, wrong)
 """
+ASSEMBLER = """\
+import hashlib, time
+from tools.executor_kernels import right
+begin = time.monotonic()
+machine_code = bytes(right.cubin(n=64))
+print(time.monotonic() - begin, hashlib.sha256(machine_code).hexdigest())
+"""
 
 
 def main() -> int:
@@ -49,6 +59,8 @@ def main() -> int:
             (f"files cut or changed: {DAMAGED}", lambda: damage_files(folder, chance)),
             ("full disk", lambda: fill_disk(folder)),
             ("another user's file, folder", lambda: lend_files(folder)),
+            ("read-only folder", read_only),
+            (f"processes that assemble a kernel: {2 * STARTS}", start_processes),
         ]
         total = 0
         for label, check in checks:
@@ -161,6 +173,51 @@ def lend_files(folder: Path) -> tuple[int, int, str]:
         pass
     os.chown(folder, 0, 0)
     return 2, wrong, "refused" if not wrong else "read"
+
+
+def read_only() -> tuple[int, int, str]:
+    """Read and write as a user who may only read."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        folder = Path(name) / "kept"
+        folder.mkdir()
+        Store(folder, ".kept", LIMIT).write("4", b"4" * 5000)
+        user = NOBODY if os.getuid() == 0 else os.getuid()
+        for path in (folder / "4.kept", folder):
+            os.chown(path, user, -1)
+            path.chmod(0o444 if path.is_file() else 0o555)
+        (bodies,) = call_in_copies(partial(use_store, folder), [user], 1)
+        folder.chmod(0o755)
+        is_right = bodies == (b"4" * 5000, None)
+        return 2, int(not is_right), "entries stay as they are" if is_right else "entries changed"
+
+
+def use_store(folder: Path, user: int) -> tuple[bytes | None, bytes | None]:
+    """Become a user, write two entries, and return what is read."""
+    os.setuid(user)
+    store = Store(folder, ".kept", LIMIT)
+    store.write("4", b"wrong")
+    store.write("5", b"wrong")
+    return store.read("4"), store.read("5")
+
+
+def start_processes() -> tuple[int, int, str]:
+    """Time processes that assemble a kernel: without the cache's entry, and with it."""
+    seconds, digests = dict[str, list[tuple[float, float]]](cold=[], warm=[]), set[str]()
+    for _ in range(STARTS):
+        with tempfile.TemporaryDirectory() as cache:
+            for label, times in seconds.items():
+                begin = time.monotonic()
+                environment = {**os.environ, "XDG_CACHE_HOME": cache}
+                output = subprocess.check_output([sys.executable, "-c", ASSEMBLER], env=environment, text=True)
+                times.append((time.monotonic() - begin, float(output.split()[0])))
+                digests.add(output.split()[1])
+                assert label == "cold" or any(Path(cache).rglob("*"))
+    texts = [
+        f"{label} {min(whole for whole, _ in times):.2f} s, the call {1000 * min(call for _, call in times):.0f} ms"
+        for label, times in seconds.items()
+    ]
+    return 2 * STARTS, len(digests) - 1, "; ".join(texts)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pyptx
-from pyptx import PtxError, Span, Tile, ptx, sim
+from pyptx import Tile, ptx, sim
 from pyptx.parser import parse
 from pyptx.types import u32
 from tests.sim.kernels import kernel
@@ -75,9 +75,6 @@ def test_an_executor_finds_the_same() -> None:
             assert [str(trial.result) for trial in trials] == [str(trial.result) for trial in here]
         with pytest.raises(TypeError):
             sim.sweep(partial(print, 1), 1, workers)
-    there, here = trials[0].error, sim.sweep(write_beyond.simulate, 1)[0].error
-    assert isinstance(there, PtxError)
-    assert isinstance(here, PtxError)
-    place = there.diagnostics[0].origin
-    assert isinstance(place, Span)
-    assert (place.file, place.line) == (__file__, here.diagnostics[0].line)
+    here = sim.sweep(write_beyond.simulate, 1)[0].error
+    assert "ptx.st(u32, ptx.addr(pointer" in str(here)
+    assert str(trials[0].error) == str(here)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,32 @@ def test_zig_serves_without_another_compiler(tmp_path: Path, monkeypatch: pytest
     assert compiler[1:] == ["-m", "ziglang", "cc"]
     build.build(tmp_path / "libcuda.so.1", compiler)
     assert ctypes.CDLL(str(tmp_path / "libcuda.so.1")).cuGetProcAddress(None, None, 0, 0) == 1
+
+
+STOPPED_BUILD = """
+import sys, time
+from pathlib import Path
+from pyptx.driver import build
+build.subprocess.run = lambda *words, **options: (print("building", flush=True), time.sleep(600))
+build.build_audit(Path(sys.argv[1]) / "audit.so", ["cc"])
+"""
+
+
+def test_the_folder_of_a_killed_build_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STOPPED_BUILD, str(tmp_path)]
+    with subprocess.Popen(command, stdout=-1, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "building\n"
+            (abandoned,) = tmp_path.iterdir()
+            (abandoned / "audit.so").touch()
+            os.utime(abandoned, (0, 0))
+            build.build_audit(tmp_path / "audit.so", find_compiler())
+            assert abandoned.exists()  # its process lives
+        finally:
+            process.kill()
+    build.build_audit(tmp_path / "audit.so", find_compiler())
+    assert [path.name for path in tmp_path.iterdir()] == ["audit.so"]
 
 
 def test_without_any_compiler_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

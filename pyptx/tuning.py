@@ -10,7 +10,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Protocol, cast
+from math import isfinite
+from typing import Any, Protocol, SupportsFloat, cast
 
 import numpy as np
 
@@ -113,6 +114,7 @@ class Tuned:
 
 def tune(kernel: Tunable, request: Request) -> Tuned:
     """Return the kernel with its best configuration; PtxError if none is right."""
+    _require_lists(kernel, request)
     configurations = list(_list_configurations(kernel, request.space))
     cost = request.cost or _choose_cost(request.args)
     texts = [_trace(kernel, request, configuration) for configuration in configurations]
@@ -133,14 +135,25 @@ def tune(kernel: Tunable, request: Request) -> Tuned:
     return Tuned(kernel, best.configuration, tuple(trials), from_cache, request.kwargs)
 
 
+def _require_lists(kernel: Tunable, request: Request) -> None:
+    for name, values in (("args", request.args), ("check_args", request.check_args)):
+        if not isinstance(values, list | tuple):
+            text = f"{name}: expected a list of the arrays of `{kernel.name}`, found {type(values).__name__}"
+            raise PtxError([TUNING.report(None, text, help=f"write {name}=[…]")])
+
+
 def _list_configurations(kernel: Tunable, space: Mapping[str, Sequence[Any]]) -> Iterator[Configuration]:
     unknown = [name for name in space if name not in kernel.template_params]
-    empty = [name for name, values in space.items() if not values]
+    empty = [name for name, values in space.items() if hasattr(values, "__len__") and not len(values)]
     if unknown or empty or not space:
         choices = ", ".join(kernel.template_params) or "none"
         what = f"{', '.join(unknown)} are none" if unknown else f"no values for {', '.join(empty) or 'any'}"
         text = f"the space of `{kernel.name}` consists of template parameters and their values: {what}"
         raise PtxError([TUNING.report(None, text, help=f"its template parameters: {choices}")])
+    for name, values in space.items():
+        if isinstance(values, str) or not isinstance(values, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            text = f"the space of `{kernel.name}`: expected a list of values for {name}, found {values!r}"
+            raise PtxError([TUNING.report(None, text, help=f'write {{"{name}": [{values!r}]}}')])
     for values in product(*space.values()):
         yield dict(zip(space, values, strict=True))
 
@@ -231,6 +244,10 @@ def _measure(kernel: Tunable, request: Request, configuration: Configuration, co
         return kernel(*request.args, **{**request.kwargs, **configuration})
 
     try:
-        return Trial(configuration, float(cost(configuration, launch)))
+        value: Any = cost(configuration, launch)
     except PtxError as why:
         return Trial(configuration, None, str(why))
+    if not isinstance(value, SupportsFloat) or not isfinite(value):
+        text = f"cost: expected a finite number for {configuration}, found {value!r}"
+        raise PtxError([TUNING.report(None, text)])
+    return Trial(configuration, float(value))

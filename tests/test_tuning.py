@@ -145,6 +145,23 @@ def test_a_space_of_something_else_is_refused() -> None:
         scale.tune({}, [X], cost=Costs(prefer_large))
 
 
+def test_arguments_that_are_no_lists_are_refused() -> None:
+    space: Any = {"limit": 256}
+    with raises(PtxError, match="expected a list of values for limit, found 256"):
+        scale.tune(space, [X], cost=Costs(prefer_large))
+    with raises(PtxError, match="expected a list of values for limit, found 'abc'"):
+        scale.tune({"limit": "abc"}, [X], cost=Costs(prefer_large))
+    array: Any = X
+    with raises(PtxError, match="args: expected a list of the arrays of `scale`, found ndarray"):
+        scale.tune({"limit": [256]}, array, cost=Costs(prefer_large))
+
+
+@pytest.mark.parametrize("value", [float("nan"), None])
+def test_a_cost_is_a_finite_number(value: Any) -> None:
+    with raises(PtxError, match="cost: expected a finite number for {'limit': 256}, found"):
+        scale.tune({"limit": [256]}, [X], cost=lambda configuration, launch: value)
+
+
 def test_time_needs_a_gpu() -> None:
     with raises(PtxError, match="without a GPU there is no time to minimize"):
         scale.tune({"limit": [256]}, [X])

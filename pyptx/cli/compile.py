@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         kernel = load_kernel(args.kernel)
         if kernel is None:
             raise Unusable(f"expected FILE.py:NAME, found {args.kernel}")
-        values = dict(_parse_value(text) for text in args.values)
+        values = _parse_values(args.values)
         grid = _parse_grid(args.grid)
     except (Unreadable, Unusable) as error:
         complain(str(error))
@@ -76,6 +77,16 @@ def _report(error: PtxError, file: str) -> int:
 
 def _is_in(file: str, origin: object) -> bool:
     return isinstance(origin, PythonFrame) and origin.code.co_filename == file
+
+
+def _parse_values(texts: Sequence[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, value = _parse_value(text)
+        if name in values:
+            raise Unusable(f"{name} has two values: {values[name]} and {value}")
+        values[name] = value
+    return values
 
 
 def _parse_value(text: str) -> tuple[str, Any]:

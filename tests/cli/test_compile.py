@@ -59,6 +59,7 @@ WRONG = [
     ("kernels.py:double n=64 m=3", "pyptx: kernel `double`: unknown: m; pass by keyword: n, factor, kind"),
     ("kernels.py:double n=x", "pyptx: kernel `double`: shape variables must be positive integers, found n='x'"),
     ("kernels.py:double n", "pyptx: expected VARIABLE=VALUE, found n"),
+    ("kernels.py:double n=64 n=32", "pyptx: n has two values: 64 and 32"),
     ("kernels.py:double n=64 --target sm_75", (
         "pyptx: a kernel for sm_80 cannot be assembled for sm_75; targets with the suffix a or f have only their own "
         "code; others run on newer ones"

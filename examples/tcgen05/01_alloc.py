@@ -47,19 +47,21 @@ def make(arch: str = "sm_100a") -> Kernel:
             ptx.tcgen05.relinquish_alloc_permit()
         synchronize()
         addresses = [smem.load(u32, slots[i]) for i in range(len(SIZES))]
+        own = [find_own_lanes(address, thread) for address in addresses]
 
         # Phase 2: write both allocations before reading either, each thread the first column of its lane.
-        for address, source in zip(addresses, (pa, pb), strict=True):
+        for lanes, source in zip(own, (pa, pb), strict=True):
             value = reg.scalar(u32)
             ptx.ld(u32, value, ptx.mad(thread, 4, source, mode="wide"))
-            ptx.tcgen05.st(find_own_lanes(address, thread), [value], shape="32x32b")
+            ptx.tcgen05.st(lanes, [value], shape="32x32b")
         ptx.tcgen05.wait_st()
 
         # Phase 3: read both.
-        for i, address in enumerate(addresses):
-            (value,) = ptx.tcgen05.ld([u32], find_own_lanes(address, thread), shape="32x32b")
+        target = ptx.mad(thread, 4, po, mode="wide")
+        for i, lanes in enumerate(own):
+            (value,) = ptx.tcgen05.ld([u32], lanes, shape="32x32b")
             ptx.tcgen05.wait_ld()
-            ptx.st(u32, ptx.addr(ptx.mad(thread, 4, po, mode="wide"), 4 * LANES * i), value)
+            ptx.st(u32, ptx.addr(target, 4 * LANES * i), value)
 
         # Phase 4: the warp that allocated frees, each allocation as a whole.
         synchronize()

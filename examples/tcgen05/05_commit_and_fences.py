@@ -58,11 +58,11 @@ def make(arch: str = "sm_100a") -> Kernel:
 
         # Phase 2, warp 1: empty them, a row in each lane. The registers outlive the columns, so the store comes last.
         with ptx.if_(~first_warp):
-            row = ptx.mad(thread - 32, 4 * WIDTH, po, mode="wide")
+            own, row = find_own_lanes(address, thread), ptx.mad(thread - 32, 4 * WIDTH, po, mode="wide")
             for tile in ptx.range_(0, TILES):
                 ptx.mbarrier.wait(full[0], tile & 1)
                 ptx.tcgen05.fence_after_thread_sync()
-                values = ptx.tcgen05.ld([u32] * WIDTH, find_own_lanes(address, thread), shape="32x32b", count=WIDTH)
+                values = ptx.tcgen05.ld([u32] * WIDTH, own, shape="32x32b", count=WIDTH)
                 ptx.tcgen05.wait_ld()
                 ptx.tcgen05.fence_before_thread_sync()
                 ptx.mbarrier.arrive(empty[0])

@@ -109,6 +109,8 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     arguments = options.parse_args(argv)
     names = [name_example(path) for path in list_paths()]
+    if unknown := set(arguments.names) - set(names):
+        options.error(f"no example is called {', '.join(sorted(unknown))}; expected names such as hopper/cluster_gemm")
     names = [name for name in names if not arguments.names or name in arguments.names]
     count = 0
     print(format_row("", "target", [*COLUMNS]))

@@ -97,3 +97,9 @@ def test_the_audit_shows_what_is_wrong(capsys: pytest.CaptureFixture[str], monke
     assert "WRONG n=1023, random 3: " in printed
     assert "0/1" in printed
     assert printed.splitlines()[-5].endswith("13 problems")
+
+
+def test_an_unknown_name_is_an_error_of_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        audit_examples.main(["any/vector_add", "any/add"])
+    assert "no example is called any/add; expected names such as" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from examples.parts.example import Example, Run
 from examples.parts.references import compute_product
+from examples.parts.warps import elect
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f32, u32
 
@@ -55,8 +56,8 @@ def make(arch: str = "sm_100a") -> Kernel:
         ptx.tcgen05.fence_after_thread_sync()
         columns = smem.load(u32, slot)
 
-        # Phase 2: one thread loads, waits and multiplies.
-        with ptx.if_(thread == 0):
+        # Phase 2: one thread loads, waits and multiplies. `elect` tells ptxas that it is only one.
+        with ptx.if_(first_warp), ptx.if_(elect()):
             ptx.mbarrier.arrive_expect_tx(full[0], sa.size + sb.size)
             ptx.cp.async_.bulk.tensor_2d(dst=sa, src=a, coord=(0, 0), mbar=full[0])
             ptx.cp.async_.bulk.tensor_2d(dst=sb, src=b, coord=(0, 0), mbar=full[0])
@@ -73,6 +74,8 @@ def make(arch: str = "sm_100a") -> Kernel:
             # The commit arrives when the products of this thread are complete; a plain arrive would not wait for them.
             # It implies `tcgen05.fence::before_thread_sync`.
             ptx.tcgen05.commit(done[0])
+
+        ptx.warp.sync()
 
         # Phase 3: wait for the product, then read it. Each warp reads its own 32 lanes: lane l of warp w has row
         # 32 w + l.

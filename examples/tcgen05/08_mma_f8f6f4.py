@@ -7,7 +7,8 @@ bits of shared memory for every element: 6-bit and 4-bit ones save memory bandwi
 
 from __future__ import annotations
 
-from examples.parts.example import Array, Example, Run, widen
+from examples.parts.example import Example, Run
+from examples.parts.references import compute_product
 from examples.parts.tensor_memory import free
 from examples.parts.tensor_steps import run_in_one_thread, store_lanes
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
@@ -43,14 +44,9 @@ def make(arch: str = "sm_100a") -> Kernel:
     return mma_f8f6f4
 
 
-def reference(a: Array, b: Array) -> Array:
-    """Return the expected result."""
-    return widen(a) @ widen(b).T
-
-
 EXAMPLE = Example(
     make=make,
-    reference=reference,
+    reference=compute_product,
     targets=("sm_100a", "sm_103a"),
     runs=(Run({}, atol=1e-4),),
     large={},

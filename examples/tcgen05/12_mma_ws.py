@@ -10,7 +10,8 @@ columns 16 p to 16 p + 15 of the tile. So all 128 lanes work, and each warp read
 
 from __future__ import annotations
 
-from examples.parts.example import Array, Example, Run, widen
+from examples.parts.example import Example, Run
+from examples.parts.references import compute_product
 from examples.parts.tensor_memory import free
 from examples.parts.tensor_steps import find_own_lanes, run_in_one_thread
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
@@ -60,14 +61,9 @@ def make(arch: str = "sm_100a") -> Kernel:
     return mma_ws
 
 
-def reference(a: Array, b: Array) -> Array:
-    """Return the expected result."""
-    return widen(a) @ widen(b).T
-
-
 EXAMPLE = Example(
     make=make,
-    reference=reference,
+    reference=compute_product,
     targets=("sm_100a", "sm_103a"),
     runs=(Run({}, atol=1e-4),),
     large={},

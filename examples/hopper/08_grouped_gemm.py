@@ -11,8 +11,9 @@ clk per 64 of K, so the search is lost in them. In a group, tiles go down the ro
 weights.
 
 Tiles never cross groups, so the last tile of a group may load rows of the next group. They are multiplied but not
-stored. A TMA store would write them; instead, threads store 16 bytes each where row and column are in bounds. Each warp
-passes its own 16 rows through shared memory, so that eight lanes write 128 consecutive bytes.
+stored. A warpgroup whose 64 rows all belong to the group stores them by TMA, as in `06_persistent_gemm.py`. A TMA store
+would also write rows of the next group; where there are any, threads store 16 bytes each, if row and column are in
+bounds. Each warp passes its own 16 rows through shared memory, so that eight lanes write 128 consecutive bytes.
 
 The protocol:
 
@@ -20,8 +21,10 @@ The protocol:
   has parity i mod 2: consumers wait for it, and the producer for that of use i - 1 of `empty`.
 - `empty`, one per stage: 8 arrivals, from each of the 2 x 4 consumer warps, when `wgmma.wait_group` has shown that its
   products have read the stage.
-- `bar.warp.sync`, twice per slice of the output: between a warp's writes to its rows of the buffer and the reads, and
-  before the next writes. Only generic loads and stores touch the buffer: no proxy fence.
+- Named barriers 1 and 2, one per consumer warpgroup, 128 threads: for TMA stores see `examples/parts/epilogue.py`;
+  before threads store, once, after the leader has waited until no TMA store reads the first buffer, which they use.
+- `bar.warp.sync`, between a warp's writes to its rows of the buffer and the reads, and before the writes of the next
+  slice. Only generic loads and stores touch the buffer then: no proxy fence.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from examples.parts import operand_ring
-from examples.parts.epilogue import ROWS, SLICE, store_slice
+from examples.parts import epilogue, operand_ring
+from examples.parts.epilogue import BUFFERS, ROWS, SLICE, store_slice
 from examples.parts.example import HALF, Array, Example, Run, draw_array
 from examples.parts.operand_ring import OperandRing
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
@@ -138,7 +141,6 @@ def store_rows(
         values = ptx.ld(u32, buffer + smem.apply_swizzle(line * 128 + chunk * 16, "128B"), vec=4, space="shared")
         target = ptx.mad(row + line, n * 2, out, mode="wide") + column * 2
         ptx.st(u32, ptx.addr(target), values, pred=(row + line < end) & (column < n))
-    ptx.bar.warp_sync()
 
 
 def make(arch: str = "sm_90a") -> Kernel:
@@ -152,14 +154,16 @@ def make(arch: str = "sm_90a") -> Kernel:
         Tile("g", s32),
     )
 
-    @kernel(arch=arch, in_specs=operands, out_specs=(Tile("t", "n", bf16),), grid=grid, block=(THREADS, 1, 1))
+    result = Tile("t", "n", bf16, Layout.TMA_128B, tma_box=(ROWS, SLICE))
+
+    @kernel(arch=arch, in_specs=operands, out_specs=(result,), grid=grid, block=(THREADS, 1, 1))
     def grouped_gemm(a: TensorSpec, b: TensorSpec, sizes: TensorSpec, c: TensorSpec, *, sms: int = 132) -> None:
         # Long: the phases share registers and barriers.
         groups, n, depth = b.shape
         pointers = ptx.global_ptrs(sizes, c)
         sa = smem.wgmma_tile(bf16, (STAGES, CONSUMERS, BM // CONSUMERS, BK), name="sa")
         sb = smem.wgmma_tile(bf16, (STAGES, 1, BN, BK), name="sb")
-        sc = smem.alloc(bf16, (CONSUMERS, ROWS, SLICE), swizzle="128B", align=1024, name="sc")
+        sc = smem.alloc(bf16, (CONSUMERS, BUFFERS, ROWS, SLICE), swizzle="128B", align=1024, name="sc")
         ring = OperandRing(sa, sb, smem.mbarrier(STAGES, name="full"), smem.mbarrier(STAGES, name="empty"))
         thread = ptx.special.tid.x()
         warp, group, lane = thread >> 5, thread >> 7, (thread & 31).view(s32)
@@ -191,9 +195,10 @@ def make(arch: str = "sm_90a") -> Kernel:
             ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
             consumer, previous = group - 1, reg.scalar(u32, 0, name="previous")
             sums = reg.wgmma_frag(m=BM // CONSUMERS, n=BN, dtype=f32, name="sum")
-            # A warp has 16 rows of the tile and of the buffer.
-            warp_row = ((warp - 4) * 16).view(s32)
-            buffer = sc.address() + (warp - 4) * (16 * SLICE * 2)
+            writer = epilogue.make_writer(thread, group, thread & 31)
+            # A warp has 16 rows of its warpgroup's 64.
+            warp_row = (warp & 3) * 16
+            buffer = sc[consumer, 0].address() + warp_row * (SLICE * 2)
             with ptx.loop("tile"):
                 place = find_tile(search, index)
                 ptx.break_(pred=~place.exists)
@@ -210,12 +215,22 @@ def make(arch: str = "sm_90a") -> Kernel:
                 ptx.wgmma.wait_group(0)
                 operand_ring.release(ring, previous, lane)
 
-                # Phase 2: write the rows and columns that are in bounds.
-                for part in range(BN // SLICE):
-                    values = sums[part * SLICE // 2 : (part + 1) * SLICE // 2]
-                    left = place.left + part * SLICE
-                    store_rows(values, buffer, lane, pointers[1], place.top + warp_row, place.end, left, n)
+                # Phase 2: write the rows of the group, by TMA if all of the warpgroup's rows are.
+                top = place.top + consumer.view(s32) * ROWS
+                with ptx.if_(top + ROWS <= place.end):
+                    epilogue.store_tile(writer, sums, sc, consumer, c, place.left, top, is_first=False)
+                with ptx.else_():
+                    # Threads use the first buffer; the last store of an earlier tile reads the second.
+                    ptx.cp.async_.bulk.wait_group(1, read=True, pred=writer.leader)
+                    writer.barrier.sync()
+                    for part in range(BN // SLICE):
+                        if part:
+                            ptx.bar.warp_sync()
+                        values = sums[part * SLICE // 2 : (part + 1) * SLICE // 2]
+                        row, left = top + warp_row.view(s32), place.left + part * SLICE
+                        store_rows(values, buffer, lane, pointers[1], row, place.end, left, n)
                 index += sms
+            ptx.cp.async_.bulk.wait_group(0, pred=writer.leader)
 
     return grouped_gemm
 
@@ -254,6 +269,7 @@ EXAMPLE = Example(
         "HGMMA.64x256x16.F32.BF16",
         "SHFL.UP",
         "VOTE",
+        "UTMASTG.2D",
         "STG.E.128",
         "USETMAXREG.TRY_ALLOC",
     ),

@@ -34,7 +34,7 @@ RUNS: dict[str, Run] = {
     "hopper/cluster_gemm": Run({"m": 256, "n": 512, "k": 512}, HALF, 1e-3),
     "hopper/persistent_gemm": Run({"m": 256, "n": 512, "k": 320, "sms": 2}, HALF, 1e-3),
     "hopper/fp8_gemm": Run({"m": 256, "n": 512, "k": 640, "kb": 5, "nb": 4, "sms": 2}, HALF, 1e-2),
-    "hopper/grouped_gemm": Run({"t": 300, "g": 5, "n": 512, "k": 320, "sms": 2}, HALF, 1e-3),
+    "hopper/grouped_gemm": Run({"t": 400, "g": 3, "n": 512, "k": 192, "sms": 1}, HALF, 1e-3),
     "hopper/attention": Run({"h": 1, "s": 384, "d": 128}, 2 * HALF, 8e-3, 2),
     "blackwell/tcgen05_tile": Run({}, atol=1e-4),
     "blackwell/two_sm_gemm": Run({"m": 512, "n": 256, "k": 512}, HALF, 1e-3),

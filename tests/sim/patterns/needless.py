@@ -31,6 +31,7 @@ NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
     ("hopper/fp8_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
     ("hopper/fp8_gemm", f"@%p7 {_BULK}", f"@%p7 {_READ}"): (1, _END),
     ("hopper/grouped_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
+    ("hopper/grouped_gemm", f"@%p23 {_BULK}", f"@%p23 {_READ}"): (1, _END),
     ("blackwell/two_sm_gemm", _BEFORE, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
     ("blackwell/two_sm_gemm", _AFTER, "remove"): (
         3, f"{_ADDRESS}; {_FREED}; the third follows a wait for shared memory only"),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.ratios import Pairs, Round, interleave, show
-from examples.parts.example import find_example
+from examples.parts.example import find_dtype, find_example
 from pyptx import sim
 from pyptx.ir import Module
 from pyptx.parser import parse
@@ -51,18 +51,25 @@ def draw_integers(count: int, below: int) -> Array:
     return RANDOM.integers(0, below, count).astype(np.int32)
 
 
-def make_example(name: str, out: tuple[int, ...], dtype: object, *inputs: Array, tolerance: float = 2e-2) -> Case:
-    """Return the case of an example kernel, whose result is compared with the example's reference."""
+def make_example(name: str, *inputs: Array, tolerance: float = 2e-2) -> Case:
+    """Return the case of an example kernel, whose results are compared with the example's reference."""
 
     def prepare() -> tuple[Run, Callable[[], None]]:
-        example = find_example(f"any/{name}")
-        kernel, result = example.make(), np.zeros(out, np.dtype(cast("Any", dtype)))
+        example = find_example(name)
+        kernel, computed = example.make(), example.reference(*inputs)
+        expected = cast("tuple[Array, ...]", computed if isinstance(computed, tuple) else (computed,))
+        outputs = [np.zeros(x.shape, find_dtype(tile)) for x, tile in zip(expected, kernel.out_specs, strict=True)]
 
         def run(check: str) -> object:
-            result.fill(0)
-            return kernel.simulate(*inputs, out=result, check=check)
+            for output in outputs:
+                output.fill(0)
+            return kernel.simulate(*inputs, out=outputs[0] if len(outputs) == 1 else tuple(outputs), check=check)
 
-        return run, lambda: assert_close(result, np.asarray(example.reference(*inputs), np.float64), tolerance)
+        def confirm() -> None:
+            for output, desired in zip(outputs, expected, strict=True):
+                assert_close(output, np.asarray(desired, np.float64), tolerance)
+
+        return run, confirm
 
     return prepare
 
@@ -143,11 +150,11 @@ def make_row_cases() -> dict[str, Case]:
     np.copyto(expected[1:-1, 1:-1], (grid[:-2, 1:-1] + grid[2:, 1:-1] + grid[1:-1, :-2] + grid[1:-1, 2:]) / 4)
     bytes_ = draw_integers(1 << 20, 256).astype(np.uint8)
     return {
-        "vector add": make_example("vector_add", (1 << 20,), np.float32, draw_normal(1 << 20), draw_normal(1 << 20)),
-        "softmax": make_example("softmax", wide.shape, np.float32, wide),
-        "RMSNorm": make_example("rmsnorm", wide.shape, np.float32, wide, draw_normal(1024)),
-        "transpose": make_example("transpose", wide.shape, np.float32, wide),
-        "histogram": make_example("histogram", (256,), np.uint32, bytes_),
+        "vector add": make_example("any/vector_add", draw_normal(1 << 20), draw_normal(1 << 20)),
+        "softmax": make_example("any/softmax", wide),
+        "RMSNorm": make_example("any/rmsnorm", wide, draw_normal(1024)),
+        "transpose": make_example("any/transpose", wide),
+        "histogram": make_example("any/histogram", bytes_),
         "bitonic sort": make_sort_case(1 << 16, 256),
         "layer norm (Triton)": make_corpus(
             "triton/layernorm.sm_75.ptx", 2048, 128, [tall, gain, shift, y, mean, deviation, 200, 1e-5, *SCRATCH], y,
@@ -187,10 +194,10 @@ def make_matrix_cases() -> dict[str, Case]:
     thin, deep = draw_normal(256, 128, dtype=np.float16), draw_normal(128, 256, dtype=np.float16)
     parts = np.zeros((256, 256), np.float32)
     return {
-        "mma.sync GEMM": make_example("mma_gemm", (512, 512), ml_dtypes.bfloat16, a, b, tolerance=0.3),
-        "wgmma GEMM": make_example("hopper_gemm", (512, 512), ml_dtypes.bfloat16, a, b, tolerance=0.3),
-        "tcgen05 GEMM": make_example("tcgen05_gemm", (512, 512), ml_dtypes.bfloat16, a, b, tolerance=0.3),
-        "wgmma attention": make_example("attention", heads[0].shape, ml_dtypes.bfloat16, *heads),
+        "mma.sync GEMM": make_example("ampere/pipelined_gemm", a, b, tolerance=0.3),
+        "wgmma GEMM": make_example("hopper/cluster_gemm", a, b, tolerance=0.3),
+        "tcgen05 GEMM": make_example("blackwell/two_sm_gemm", a, b, tolerance=0.3),
+        "wgmma attention": make_example("hopper/attention", *heads),
         "cp.async GEMM (Triton)": make_corpus(
             "triton/matmul_f16.sm_80.ptx", (16, 8), 128, [left, right, narrow, 512, 512, 512, *SCRATCH], narrow,
             lambda: multiply(left, right), 12288,

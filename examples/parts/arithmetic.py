@@ -36,6 +36,18 @@ def power_of_two_by_fma(exponents: reg.Reg) -> reg.Reg:
     return pack(*halves)
 
 
+@intrinsic
+def power_of_two_by_scalar_fma(exponent: reg.Reg) -> reg.Reg:
+    """Return the same as `power_of_two_by_fma` for a single f32, on targets without f32x2."""
+    clamped = exponent.max(_SMALLEST)
+    shifted = clamped + _ROUNDER
+    rest = clamped - (shifted - _ROUNDER)
+    power = reg.scalar(f32, _COEFFICIENTS[0])
+    for coefficient in _COEFFICIENTS[1:]:
+        power = ptx.mad(power, rest, coefficient)
+    return (ptx.bitcast(u32, power) + (ptx.bitcast(u32, shifted) << 23)).view(f32)
+
+
 _SMALLEST, _ROUNDER = -125.0, 1.5 * 2.0**23
 _COEFFICIENTS = (0.0551717, 0.2426112, 0.69326099, 0.99992807)
 """Of least relative error from -1/2 to 1/2: 7.5e-5."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from examples.parts.arithmetic import power_of_two, power_of_two_by_fma
+from examples.parts.arithmetic import power_of_two, power_of_two_by_scalar_fma
 from pyptx import intrinsic, ptx, reg
 from pyptx.types import bf16x2, f32
 
@@ -67,7 +67,7 @@ def weigh(scores: reg.RegArray, peaks: reg.RegArray, totals: reg.RegArray, scale
     for half in range(2):
         bias = -peaks[half]
         for i, score in enumerate(list_row(scores.regs(), half)):
-            exponentiate = power_of_two_by_fma if share and i % share == share - 1 else power_of_two
+            exponentiate = power_of_two_by_scalar_fma if share and i % share == share - 1 else power_of_two
             ptx.mov(f32, score, exponentiate(ptx.mad(score, scale, bias)))
             ptx.add(f32, totals[half], totals[half], score)
 

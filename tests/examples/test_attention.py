@@ -36,3 +36,10 @@ def test_the_backward_pass_refuses_a_head_dimension_that_does_not_fit(name: str)
     example = find_example(f"hopper/{name}")
     with pytest.raises(ValueError, match="the head dimension must be 64 or 128, found 256"):
         example.make().ptx(**{**example.large, "d": 256})
+
+
+def test_a_fourth_of_the_weights_of_a_small_head_are_polynomials() -> None:
+    example = find_example("hopper/attention_overlap")
+    text = example.make().ptx(**{**example.large, "d": 64})
+    factors, weights, copies = 2, 192 // 2, 2
+    assert text.count("ex2.approx") == copies * (factors + weights * 3 // 4)

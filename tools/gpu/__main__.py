@@ -15,7 +15,7 @@ from importlib import import_module
 from pyptx import PtxError, detect_arch
 from tools.gpu.checks import CHECKS, Check, Machine
 
-FILES = ("kernels", "launches", "jax_kernels", "torch_compilers")
+FILES = ("kernels", "launches", "jax_kernels", "torch_compilers", "benchmarks")
 """The modules of checks."""
 
 

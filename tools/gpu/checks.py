@@ -51,6 +51,11 @@ def _has_torch(machine: Machine) -> bool:
     return bool(torch.cuda.is_available())
 
 
+def _can_hold_tensors(machine: Machine) -> bool:
+    """PyTorch's tensors: of the simulated driver in the CPU's memory, else CUDA tensors."""
+    return find_spec("torch") is not None if machine.is_simulated else _has_torch(machine)
+
+
 def _has_jax(machine: Machine) -> bool:
     if machine.is_simulated or find_spec("jax") is None:
         return False
@@ -60,6 +65,7 @@ def _has_jax(machine: Machine) -> bool:
 
 NEEDS: dict[str, Callable[[Machine], bool]] = {
     "a GPU": lambda machine: not machine.is_simulated,
+    "PyTorch": _can_hold_tensors,
     "PyTorch with CUDA": _has_torch,
     "JAX with CUDA": _has_jax,
     "CuPy": lambda machine: not machine.is_simulated and find_spec("cupy") is not None,

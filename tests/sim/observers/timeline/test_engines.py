@@ -70,7 +70,7 @@ def test_the_blackwell_gemm_of_two_ctas(schedule: str) -> None:
         ]  # fmt: skip
         assert sum(t.flops for t in products) == 2 * 256 * 256 * 128
         assert on(run_record, "tcgen05", cta + 1) == []
-    assert {w.barrier for w in run_record.waits} == {"bar 0", "cluster barrier", "full[0]", "done[0]"}
+    assert {w.barrier for w in run_record.waits} == {"cluster barrier", "full[0]", "done[0]"}
     # The last products arrive at a barrier without waiters, and at the one of the results.
     assert all(t.has_wait for t in run_record.transfers)
 

@@ -462,7 +462,7 @@ def test_verbose_lists_what_happened_before_a_hang(pyptx: Command) -> None:
 
 
 def test_a_python_kernel_takes_its_outputs_with_values_behind_its_inputs(pyptx: Command) -> None:
-    words = (str(Path(VECTORS).with_name("histogram.py")) + ":make", "--arg", "u8[400]=7")
+    words = (str(Path(VECTORS).with_name("04_histogram.py")) + ":make", "--arg", "u8[400]=7")
     result = pyptx(*words)
     assert result.status == 1
     assert "PTX0913" in result.err

@@ -58,7 +58,8 @@ def test_a_is_k_major_and_b_is_mn_major() -> None:
 @pytest.mark.parametrize(("k", "message"), [(48, "96 bytes"), (96, "192 bytes"), (4, "8 bytes"), (0, "0 bytes")])
 def test_another_width_is_an_error_naming_the_allowed_ones(k: int, message: str) -> None:
     with pytest.raises(
-        ValueError, match=f"{message}, but a K-major .* 16, 32, 64 or .* \\(8, 16, 32, a multiple of 64 elem"
+        ValueError,
+        match=f"{message}, but an operand .* K-major has rows of 16, 32, 64 or .* \\(8, 16, 32, a multiple of 64 elem",
     ):
         layout_for_a(dtype=bf16, m=64, k=k)
 

@@ -64,7 +64,11 @@ def _write_entry(name: str, entry: Entry, number: int) -> str:
     gives_back = _GIVES_BACK.search(name)
     function = "pyptx_driver_give_back" if gives_back else "pyptx_driver_call"
     # What succeeds without Python writes a result nevertheless: none.
-    clear = "if (a0) *(uintptr_t *)a0 = 0; " if gives_back and entry.kinds[0] == "result" else ""
+    clear = (
+        "if (a0 && pyptx_driver_has_ended()) *(uintptr_t *)a0 = 0; "
+        if gives_back and entry.kinds[0] == "result"
+        else ""
+    )
     return f"int {name}({write_parameters(entry.kinds)}) {{ {clear}return {function}({number}, {arguments}); }}"
 
 

@@ -108,12 +108,12 @@ void pyptx_driver_connect(Answer function) {
 }
 
 /* Whether Python has ended, after which destructors of the program still run. */
-static int has_ended(void) {
+int pyptx_driver_has_ended(void) {
     return is_initialized && !is_initialized();
 }
 
 int pyptx_driver_give_back(int entry, const uint64_t *arguments) {
-    return has_ended() ? SUCCESS : pyptx_driver_call(entry, arguments);
+    return pyptx_driver_has_ended() ? SUCCESS : pyptx_driver_call(entry, arguments);
 }
 
 /* Calls that a program makes while a Python exception unwinds its stack must not see the exception. */
@@ -144,7 +144,7 @@ int pyptx_driver_call(int entry, const uint64_t *arguments) {
         if (has_failed)
             return NO_DEVICE;
     }
-    if (has_ended())
+    if (pyptx_driver_has_ended())
         return DEINITIALIZED;
     if (!thread_number)
         thread_number = __atomic_add_fetch(&last_thread, 1, __ATOMIC_RELAXED);

@@ -12,6 +12,7 @@ int pyptx_driver_call(int entry, const uint64_t *arguments);
 /* The same for functions that end or free something, or choose the context for it: they succeed when Python has ended,
  * since the process ends too. */
 int pyptx_driver_give_back(int entry, const uint64_t *arguments);
+int pyptx_driver_has_ended(void);
 int pyptx_driver_refuse(const char *name);
 
 /* A function of the driver, as programs look it up. Functions are in alphabetical order, their versions ascending. */

@@ -130,7 +130,10 @@ def _start_worker(function: Callable[[Item], Any], items: Sequence[Item]) -> _Wo
     context = get_context("fork")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(function, items, theirs))
-    process.start()
+    with warnings.catch_warnings():
+        # JAX warns of every copy once it is imported; a process with JAX's threads is not copied.
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+        process.start()
     theirs.close()
     return _Worker(process, ours)
 

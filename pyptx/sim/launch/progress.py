@@ -133,14 +133,11 @@ def show_progress(threads: int, pace: Pace) -> Generator[Tell | None]:
 
     from tqdm import tqdm
 
-    class Bar(tqdm[Any]):
-        """A bar without a thread that watches it: processes with threads are not copied."""
-
-        monitor_interval = 0
-
+    # A bar without a thread that watches it: processes with threads are not copied.
+    bar_type: Any = type("Bar", (tqdm,), {"monitor_interval": 0})
     # One of several processes shows none, which would overwrite those of the others.
     options: dict[str, Any] = {"disable": parent_process() is not None, "delay": _DELAY, "leave": False}
-    with Bar(total=threads, unit=" threads", unit_scale=True, file=sys.stderr, **options) as bar:
+    with bar_type(total=threads, unit=" threads", unit_scale=True, file=sys.stderr, **options) as bar:
         current: State | None = None
         before = turns = 0
 

@@ -133,7 +133,7 @@ def test_pairs_of_ctas_read_the_halves_of_both(clusters: int) -> None:
     for modes in ((Swizzle.B128, Swizzle.B128), (Swizzle.NONE, Swizzle.B128), (Swizzle.B128, Swizzle.NONE)):
         maps = {
             "a": tensor(x, modes[0], (64, 128)), "b": tensor(y, modes[1], (64, 128)),
-            "c": tensor(d, Swizzle.B128, (64, 128)),
+            "c": tensor(d, Swizzle.B128, (64, 32)),
         }  # fmt: skip
         values: dict[str, Any] = {"a": x, "b": y, "c": d}
         args = {p.name: (maps if p.name.endswith("desc") else values)[p.name[0]] for p in entry(module).params}

@@ -14,6 +14,10 @@ _HABIT = "`barrier.cluster.arrive` and `bar.sync` release the initialization the
 _OWN = "what follows reads words that the same thread wrote"
 _POOL = "registers are taken that nobody needs here; giving back is what others wait for"
 _WARPGROUP = "a warp that has waited may release the operands of its warpgroup, as published kernels do"
+_NEW_BUFFERS = (
+    "the first two slices of a CTA use buffers that no store has read; kernels of several tiles need the wait"
+)
+_TOGETHER = "brings the lanes together, which the label does too"
 _LD = "tcgen05.wait::ld.sync.aligned;"
 _BEFORE, _AFTER = "tcgen05.fence::before_thread_sync;", "tcgen05.fence::after_thread_sync;"
 _INITIALIZED = "fence.mbarrier_init.release.cluster;"
@@ -36,11 +40,15 @@ NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
     ("blackwell/two_sm_gemm", _AFTER, "remove"): (
         3, f"{_ADDRESS}; {_FREED}; the third follows a wait for shared memory only"),
     ("blackwell/two_sm_gemm", "bar.warp.sync 4294967295;", "remove"): (
-        1, "brings the lanes together, which the label does too"),
+        1, _TOGETHER),
     ("blackwell/two_sm_gemm", _LD, "remove"): (7, _ONE_WAIT),
     ("blackwell/two_sm_gemm", "barrier.cluster.wait;", "remove"): (
         1, "the last one: each CTA has waited for all that its peer did to its memory"),
-    ("blackwell/two_sm_gemm", f"@%p1 {_BULK}", f"@%p1 {_READ}"): (1, _END),
+    ("blackwell/two_sm_gemm", f"@%p15 {_BULK}", f"@%p15 {_READ}"): (1, _END),
+    ("blackwell/two_sm_gemm", "@%p15 cp.async.bulk.wait_group.read 1;", "remove"): (2, _NEW_BUFFERS),
+    ("blackwell/two_sm_gemm", "@%p15 cp.async.bulk.wait_group.read 1;", "@%p15 cp.async.bulk.wait_group.read 2;"): (
+        2, _NEW_BUFFERS),
+    ("blackwell/tcgen05_tile", "bar.warp.sync 4294967295;", "remove"): (1, _TOGETHER),
     ("hopper/attention", "setmaxnreg.inc.sync.aligned.u32 240;", "remove"): (1, _POOL),
     ("cutedsl/cluster_exchange.sm_90a", _INITIALIZED, "remove"): (1, _HABIT),
     ("cutedsl/cluster_exchange.sm_90a", "barrier.cluster.wait;", "remove"): (

@@ -12,7 +12,14 @@ import pytest
 from examples.parts.example import Example, find_example
 from pyptx.sim.observers.timeline.records import RunRecord, Track, Transfer
 from tools import audit_examples
-from tools.examples.account import count_loaded, count_special_clocks, count_tensor_clocks, make_account, measure_opcode
+from tools.examples.account import (
+    count_loaded,
+    count_special_clocks,
+    count_tensor_clocks,
+    find_bits,
+    make_account,
+    measure_opcode,
+)
 from tools.examples.loops import choose_main, count_kinds, list_loops
 from tools.examples.machines import MACHINES
 
@@ -58,6 +65,14 @@ def test_clocks_of_products_are_near_published_measurements(target: str, label: 
     record = RunRecord("k", (1, 1, 1), (1, 1, 1), (1, 1, 1), "eager", "")
     record.transfers = [Transfer(0, 0, 1, label, 1, 0, flops=4, count=4)]
     assert count_tensor_clocks(record, 4, target, MACHINES[target]) / 4 == pytest.approx(measured, rel=0.08)
+
+
+def test_products_without_a_shape_take_the_rate_of_their_operands() -> None:
+    record = RunRecord("k", (1, 1, 1), (1, 1, 1), (1, 1, 1), "eager", "")
+    record.transfers = [Transfer(0, 0, 1, "cp", 1, 0, flops=16384, count=7)]
+    for opcode, clocks in (("UTCHMMA.2CTA", 2.0), ("UTCQMMA.2CTA", 1.0), ("UTCOMMA.4X", 0.5)):
+        bits = find_bits(Counter({opcode: 4, "BRA": 1}))
+        assert count_tensor_clocks(record, 16384, "sm_100a", MACHINES["sm_100a"], bits) == clocks
 
 
 def test_a_multicast_arrives_in_every_cta() -> None:

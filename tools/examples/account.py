@@ -19,6 +19,8 @@ from tools.examples.machines import MACHINES, Machine
 _SHAPE = re.compile(r"m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)")
 _GMMA = re.compile(r"GMMA\.(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)")
 _MMA = re.compile(r"MMA\.(?:SF\.)?168(?P<k>8|16|32|64)")
+_NARROW = {4: {"OMMA", "UTCOMMA"}, 8: {"QMMA", "IMMA", "QGMMA", "IGMMA", "UTCQMMA", "UTCIMMA"}}
+"""Machine instructions by the bits of their operands; others take 16."""
 _WGMMA_EXTRA = 0.8
 """Clocks that a wgmma takes beyond its operands or products."""
 LOADS = ("TMA loads", "cp.async", "bulk copies")
@@ -72,7 +74,7 @@ def make_account(example: Example, target: str) -> Account:
     loop = choose_main(list_loops(kernel.sass(**large)))
     clocks: dict[str, float] = {}
     if machine is not None:
-        busy = count_tensor_clocks(record, statistics.tensor_flops, target, machine)
+        busy = count_tensor_clocks(record, statistics.tensor_flops, target, machine, find_bits(loop))
         wavefronts = sum(item.pieces for item in statistics.accesses if item.space == "shared")
         resources = {
             "tensor cores": busy,
@@ -116,8 +118,9 @@ def count_loaded(record: RunRecord, moved: dict[str, int]) -> int:
     return copied or moved.get("global read", 0)
 
 
-def count_tensor_clocks(record: RunRecord, flops: int, target: str, machine: Machine) -> float:
-    """Return the clocks of tensor cores: by instruction shape for wgmma and tcgen05, else by the rate for 16-bit types.
+def count_tensor_clocks(record: RunRecord, flops: int, target: str, machine: Machine, bits: int = 16) -> float:
+    """Return the clocks of tensor cores: by instruction shape for wgmma and tcgen05, else by the rate for operands of
+    so many bits: of `mma.sync`, and of products that the timeline merges with copies.
 
     An instruction reads operands from shared memory at 128 bytes per clock, which limits small shapes."""
     total, accounted = 0.0, 0
@@ -132,8 +135,14 @@ def count_tensor_clocks(record: RunRecord, flops: int, target: str, machine: Mac
         else:
             sms = max(m // 128, 1)
             total += transfer.count * sms * max(n / 2, (m + n) / sms / 4)
-    rate = machine.tensor.get(16, 0.0)
+    rate = machine.tensor.get(bits, 0.0)
     return total + (max(flops - accounted, 0) / rate if rate else 0.0)
+
+
+def find_bits(loop: Counter[str]) -> int:
+    """Return the bits of an operand of the products in a loop."""
+    names = {opcode.partition(".")[0] for opcode in loop}
+    return next((bits for bits, opcodes in _NARROW.items() if names & opcodes), 16)
 
 
 def count_special_clocks(loop: Counter[str], flops: int) -> float:

@@ -388,14 +388,18 @@ def _plan_copy(
         raise _make_error(site, lane, f"{format_count('dimension', count)}, the tensor map has {tensor.rank}")
     try:
         if mode in ("gather4", "scatter4"):
-            return copies.plan_gather(tensor, corner, destination)
-        return (
-            copies.plan_tile(tensor, corner, destination)
-            if mode == "tile"
-            else copies.plan_im2col(tensor, corner, destination, taps)
-        )
+            plan = copies.plan_gather(tensor, corner, destination)
+        elif mode == "tile":
+            plan = copies.plan_tile(tensor, corner, destination)
+        else:
+            plan = copies.plan_im2col(tensor, corner, destination, taps)
     except ValueError as why:
         raise _make_error(site, lane, str(why)) from None
+    excess = int(plan.shared.max(initial=0)) + plan.unit - memory.shared.low - memory.shared.size
+    if excess > 0:
+        text = f"the box at shared address {destination:#x} ends {excess} bytes after the CTA's shared memory"
+        raise _make_error(site, lane, text, faults.OUT_OF_BOUNDS)
+    return plan
 
 
 def _find_region(site: Site, lane: Lanes, tensor: TensorMap, plan: copies.Copy) -> Region:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from examples.parts.example import find_example
 from tools.gpu import jax_kernels, kernels, torch_compilers
 from tools.gpu.__main__ import main
 from tools.gpu.checks import CHECKS, Machine, check
+from tools.gpu.children import run_all, run_part
 
 VECTOR_ADD = find_example("any/vector_add")
 
@@ -79,3 +81,37 @@ def test_a_check_of_pytorch_holds_on_its_cpu(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(torch_compilers, "DEVICE", "cpu")
     monkeypatch.setattr(torch_compilers, "BACKEND", "aot_eager")
     assert torch_compilers.torch_gradients(Machine("sm_90a", is_simulated=True)) == "2 functions"
+
+
+def test_parts_run_in_processes_of_their_own() -> None:
+    (chosen,) = (check for check in CHECKS if check.name == "example-kernels")
+    machine, options = Machine("sm_90a", is_simulated=True, sample=2), ["--simulated", "h100", "--sample", "2"]
+    ended = list(run_all([chosen], machine, options, jobs=2))
+    assert [part.status for part in ended] == [0] * len(kernels.list_names(machine))
+    assert {part.part for part in ended} == {*kernels.list_names(machine)}
+    assert all(str(part).startswith(f"example-kernels {part.part}: ok, 1 kernels, ") for part in ended)
+
+
+def test_a_part_that_fails_or_never_ends_says_so() -> None:
+    (chosen,) = (check for check in CHECKS if check.name == "example-kernels")
+    options = ["--simulated", "h100"]
+    endless = run_part(replace(chosen, limit=0.01), "any/vector_add", options)
+    assert str(endless).startswith("example-kernels any/vector_add: FAILED, not ended after 0 s")
+    failed = run_part(chosen, "any/vector_add", ["--simulated", "absent"])
+    assert str(failed).splitlines()[0] == "example-kernels any/vector_add: FAILED, exit status 1"
+
+
+def test_stored_outputs_are_compared_with_the_simulator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = Machine("sm_90a", is_simulated=True, part="any/vector_add", folder=tmp_path)
+    pyptx.driver.activate("h100")
+    kernels.example_kernels(chosen)
+    pyptx.driver.deactivate()
+    recorded = replace(chosen, is_recorded=True)
+    assert " runs are equal, 0 approximate" in kernels.example_kernels_bit_for_bit(recorded)
+    path = kernels.find_file(tmp_path, VECTOR_ADD, VECTOR_ADD.runs[0])
+    with np.load(path) as stored:
+        (values,) = (stored[name] for name in stored.files)
+    values.flat[0] ^= 1
+    np.savez_compressed(path, values)
+    with pytest.raises(AssertionError, match=r"differ: any/vector_add .*: 1 elements"):
+        kernels.example_kernels_bit_for_bit(recorded)

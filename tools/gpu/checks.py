@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,13 +17,17 @@ Function = Callable[["Machine"], str]
 
 @dataclass(frozen=True)
 class Machine:
-    """Where the checks run: the target of the GPU, and whether the driver simulates it; and which runs of the kernels,
-    None for all."""
+    """Where the checks run: the target of the GPU, and whether the driver simulates it; which runs of the kernels, None
+    for all; the part of a check to run, "" for all; and a folder to store results in."""
 
     target: str
     is_simulated: bool
     sample: int | None = None
     seed: int = 0
+    part: str = ""
+    folder: Path | None = None
+    is_recorded: bool = False
+    """Whether the folder has the results of a GPU, and there is none."""
 
     def choose(self, runs: Sequence[T]) -> list[T]:
         """Return the runs to compare."""
@@ -30,14 +35,23 @@ class Machine:
         return random.Random(self.seed).sample(runs, count)
 
 
+ListParts = Callable[[Machine], list[str]]
+
+
 @dataclass(frozen=True)
 class Check:
-    """A check, what it compares, and what it needs besides a driver, by the names of `NEEDS`."""
+    """A check, what it compares, and what it needs besides a driver, by the names of `NEEDS`.
+
+    On a GPU, each of its `parts` runs in a process of its own for at most `limit` seconds, or with `alone` while
+    nothing else runs."""
 
     name: str
     about: str
     needs: tuple[str, ...]
     run: Function
+    parts: ListParts | None = None
+    limit: float = 120.0
+    alone: bool = False
 
     def find_missing(self, machine: Machine) -> list[str]:
         """Return what this machine lacks."""
@@ -73,14 +87,16 @@ NEEDS: dict[str, Callable[[Machine], bool]] = {
 CHECKS: list[Check] = []
 
 
-def check(about: str, *needs: str) -> Callable[[Function], Function]:
+def check(
+    about: str, *needs: str, parts: ListParts | None = None, limit: float = 120.0, alone: bool = False
+) -> Callable[[Function], Function]:
     """Add a function to the list; its name is the name of the check."""
     unknown = [need for need in needs if need not in NEEDS]
     if unknown:
         raise ValueError(f"no such need: {', '.join(unknown)}")
 
     def add(function: Function) -> Function:
-        CHECKS.append(Check(function.__name__.replace("_", "-"), about, needs, function))
+        CHECKS.append(Check(function.__name__.replace("_", "-"), about, needs, function, parts, limit, alone))
         return function
 
     return add

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.parts.example import find_example, list_keywords, verify
+from examples.parts.example import Example, Run, find_example, list_keywords, verify
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import f32, u64
 from tools.gpu.checks import Machine, check
@@ -20,12 +20,25 @@ JAX = "JAX with CUDA"
 SIZE = 1024
 
 
-@check("every example kernel in a function compiled by JAX, run three times, against its reference", JAX)
+def list_jax_runs(machine: Machine) -> list[tuple[Example, Run]]:
+    """Return runs of kernels that do not update their outputs: those cannot write to JAX's arrays."""
+    return [(example, run) for example, run in list_runs(machine) if example.outputs is None]
+
+
+def list_jax_names(machine: Machine) -> list[str]:
+    """Return the names of the examples of these runs."""
+    return list(dict.fromkeys(example.name for example, _ in list_jax_runs(machine)))
+
+
+@check(
+    "every example kernel in a function compiled by JAX, run three times, against its reference",
+    JAX,
+    parts=list_jax_names,
+)
 def jax_example_kernels(machine: Machine) -> str:
     """Compare the example kernels in compiled functions with their references."""
     jax: Any = import_module("jax")
-    # A kernel that updates its outputs cannot write to JAX's arrays.
-    runs = machine.choose([(example, run) for example, run in list_runs(machine) if example.outputs is None])
+    runs = list_jax_runs(machine)
     for example, run in runs:
         inputs, member = example.draw_inputs(run), example.make(choose_target(example, machine.target))
         keywords = list_keywords(member, run)
@@ -116,7 +129,7 @@ def jax_devices(machine: Machine) -> str:
     return f"{len(devices)} devices"
 
 
-@check("the time of 100 kernels in a compiled function, per kernel: nothing is compared", JAX)
+@check("the time of 100 kernels in a compiled function, per kernel: nothing is compared", JAX, alone=True)
 def jax_host_time(machine: Machine) -> str:
     """Measure what a kernel adds to a compiled function."""
     jax: Any = import_module("jax")

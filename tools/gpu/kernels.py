@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from examples.parts.example import Array, Example, Run, find_dtype, list_keywords, load_examples, verify
@@ -15,41 +17,82 @@ from pyptx.runtime.planning import make_plan
 from tools.gpu.checks import Machine, check
 
 
-@check("every example kernel that the device can run, at the shapes of its tests, against its reference")
+def list_names(machine: Machine) -> list[str]:
+    """Return the names of the examples of `list_runs`, of which each is a part of a check."""
+    return list(dict.fromkeys(example.name for example, _ in list_runs(machine)))
+
+
+@check(
+    "every example kernel that the device can run, at the shapes of its tests, against its reference",
+    parts=list_names,
+)
 def example_kernels(machine: Machine) -> str:
-    """Compare the example kernels with their references."""
-    runs = machine.choose(list_runs(machine))
+    """Compare the example kernels with their references, and store their outputs."""
+    runs = list_runs(machine)
     for example, run in runs:
         inputs = example.draw_inputs(run)
+        outputs = run_example(example, run, inputs, machine.target)
+        if machine.folder:
+            np.savez_compressed(find_file(machine.folder, example, run), *map(view_bytes, outputs))
         try:
-            verify(run, run_example(example, run, inputs, machine.target), example.compute(run, inputs))
+            verify(run, outputs, example.compute(run, inputs))
         except AssertionError as error:
             raise AssertionError(f"{example.name}: {error}") from error
     return f"{len({example.name for example, _ in runs})} kernels, {len(runs)} runs"
 
 
-@check("the same runs: the same bits as the simulator's precision='hardware', except after approximations", "a GPU")
+@check(
+    "the same runs: the same bits as the simulator's precision='hardware', except after approximations",
+    "a GPU",
+    parts=list_names,
+)
 def example_kernels_bit_for_bit(machine: Machine) -> str:
-    """Compare the example kernels on the GPU with the simulator, bit for bit."""
-    runs, differing = machine.choose(list_runs(machine)), list[str]()
+    """Compare the outputs of a GPU, of now or stored ones, with those of the simulator, bit for bit."""
+    differing, approximate = list[str](), 0
+    runs = list_runs(machine)
     for example, run in runs:
         outcome = example.simulate(run, choose_target(example, machine.target), precision="hardware")
         if outcome.report.stats.approximate:
+            approximate += 1
             continue
-        outputs = run_example(example, run, example.draw_inputs(run), machine.target)
-        compared = zip(outputs, outcome.outputs, outcome.expected, strict=True)
-        if any(ours.tobytes() != simulated.tobytes() for ours, simulated, desired in compared if desired is not None):
-            differing.append(f"{example.name} {run}")
+        compared = zip(find_outputs(machine, example, run), outcome.outputs, outcome.expected, strict=True)
+        counts = [count_differences(ours, simulated) for ours, simulated, desired in compared if desired is not None]
+        if any(counts):
+            differing.append(f"{example.name} {run}: {max(counts)} elements")
     if differing:
         raise AssertionError(f"differ: {', '.join(differing)}")
-    return f"{len(runs)} runs"
+    return f"{len(runs) - approximate} runs are equal, {approximate} approximate"
+
+
+def find_outputs(machine: Machine, example: Example, run: Run) -> list[Array]:
+    """Return the outputs of a run as bytes: the stored ones, or those of a run now."""
+    if machine.is_recorded:
+        assert machine.folder
+        with np.load(find_file(machine.folder, example, run)) as stored:
+            return [stored[name] for name in stored.files]
+    return [*map(view_bytes, run_example(example, run, example.draw_inputs(run), machine.target))]
+
+
+def find_file(folder: Path, example: Example, run: Run) -> Path:
+    """Return the path of a run's stored outputs."""
+    return folder / f"{example.name.replace('/', '-')}-{example.runs.index(run)}.npz"
+
+
+def view_bytes(array: Array) -> Array:
+    """Return an array's bytes, with one more dimension; NumPy cannot store every type."""
+    return np.ascontiguousarray(array).reshape(*array.shape, 1).view(np.uint8)
+
+
+def count_differences(stored: Array, simulated: Array) -> int:
+    """Return how many elements differ in a bit."""
+    return int((stored != view_bytes(simulated)).any(axis=-1).sum())
 
 
 def list_runs(machine: Machine) -> list[tuple[Example, Run]]:
-    """Return the runs of kernels whose instructions the machine's target has."""
-    return [
-        (example, run) for example in load_examples() if choose_target(example, machine.target) for run in example.runs
-    ]
+    """Return the runs of kernels whose instructions the machine's target has: the chosen ones of a part."""
+    examples = [example for example in load_examples() if choose_target(example, machine.target)]
+    runs = machine.choose([(example, run) for example in examples for run in example.runs])
+    return [(example, run) for example, run in runs if machine.part in ("", example.name)]
 
 
 def choose_target(example: Example, target: str) -> str | None:

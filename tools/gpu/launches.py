@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from importlib import import_module
 from typing import Any
 
@@ -98,23 +97,6 @@ def torch_refusals(machine: Machine) -> str:
             continue
         raise AssertionError(f"accepted {y.dtype} on {y.device} with strides {y.stride()}")
     return f"{len(wrong)} tensors"
-
-
-@check("the host's time for a call on two CUDA tensors, next to torch.add; nothing is compared", TORCH)
-def torch_call_cost(machine: Machine) -> str:
-    """Measure calls without waiting for them."""
-    torch: Any = import_module("torch")
-    add, x = VECTOR_ADD.make(), torch.ones(SIZE, device="cuda")
-    times: list[str] = []
-    for name, function in (("a kernel", add), ("torch.add", torch.add)):
-        function(x, x)
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(500):
-            function(x, x)
-        times.append(f"{name}: {(time.perf_counter() - start) / 500 * 1e6:.1f} us")
-        torch.cuda.synchronize()
-    return ", ".join(times)
 
 
 @check("CuPy's arrays, in its current stream", "CuPy")

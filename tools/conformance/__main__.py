@@ -3,6 +3,9 @@
 Compares the simulator with the scalar `references` beside this file, where a form has one, or with `--gpu` with the GPU
 of this machine. Approximations must be within the manual's error bound. Prints a line per opcode and exits 1 if
 anything differs.
+
+`--gpu --record FOLDER` only runs the forms on the GPU, in less than a minute, and writes its answers. `--answers
+FOLDER` compares the simulator with them on any machine.
 """
 
 from __future__ import annotations
@@ -10,13 +13,17 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from pathlib import Path
 
-from tools.conformance import device, memory_forms, simulated
+from tools.conformance import launchers, memory_forms, recording, simulated
 from tools.conformance.agreement import Agreement, compare, summarize_judgments
+from tools.conformance.device import NoGpuError
 from tools.conformance.forms import SECTIONS, Case, cases
 from tools.conformance.memory_forms import memory_cases
+from tools.conformance.recording import Recording, RecordingError
 from tools.conformance.references import reference
 from tools.conformance.references.bounded import judge
 
@@ -27,40 +34,69 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--opcode", action="append")
     options.add_argument("--sample", type=int, help="try only this many forms, chosen by --seed")
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--gpu", action="store_true", help="compare with the GPU of this machine")
+    source = options.add_mutually_exclusive_group()
+    source.add_argument("--gpu", action="store_true", help="compare with the GPU of this machine")
+    source.add_argument("--answers", type=Path, metavar="FOLDER", help="compare with a recording")
+    options.add_argument("--record", type=Path, metavar="FOLDER", help="with --gpu, record instead of comparing")
+    options.add_argument(
+        "--simulated", metavar="DEVICE", help="with --gpu, run on the simulated driver, as this device"
+    )
+    options.add_argument("--seconds", type=float, default=600, help="with --gpu, launch nothing later (default: 600)")
     options.add_argument("--show", type=int, default=20, help="how many of the forms that differ to print")
     arguments = options.parse_args(argv)
-    gpu = None
-    if arguments.gpu:
-        try:
-            gpu = device.Gpu()
-        except device.NoGpuError as why:
-            print(why, file=sys.stderr)
-            return 1
-        print(gpu.describe())
-    arch = gpu.target if gpu else "sm_90a"
+    try:
+        if arguments.gpu:
+            answers = _run_on_gpu(arguments)
+        elif arguments.answers:
+            answers = recording.load(arguments.answers)
+            print(answers.device.description)
+        else:
+            selection = _select(arguments, "sm_90a")
+            return report(selection, list(_with_references(selection, arguments.seed)), arguments.show)
+        if arguments.record:
+            path = recording.save(answers, arguments.record)
+            print(f"{len(answers.answers)} forms recorded in {path}, {path.stat().st_size} bytes")
+            return 0 if answers.answers else 1
+        selection = _select(arguments, answers.device.target)
+        return report(selection, list(_with_recording(answers, selection)), arguments.show)
+    except (NoGpuError, RecordingError) as why:
+        print(why, file=sys.stderr)
+        return 1
+
+
+def _select(arguments: argparse.Namespace, target: str) -> list[Case]:
+    """Return the cases that the options choose."""
     sections = arguments.section or [*SECTIONS, *memory_forms.SECTIONS]
-    selection = [*cases([name for name in SECTIONS if name in sections], arch),
-             *memory_cases([name for name in memory_forms.SECTIONS if name in sections], arch)]  # fmt: skip
+    selection = [*cases([name for name in SECTIONS if name in sections], target),
+             *memory_cases([name for name in memory_forms.SECTIONS if name in sections], target)]  # fmt: skip
     selection = [case for case in selection if not arguments.opcode or case.opcode in arguments.opcode]
     if arguments.sample and arguments.sample < len(selection):
         selection = random.Random(arguments.seed).sample(selection, arguments.sample)
-    if gpu:
-        agreements = list(_with_device(gpu, selection, arguments.seed))
-    else:
-        agreements = list(_with_references(selection, arguments.seed))
-    return report(selection, agreements, arguments.show)
+    return selection
 
 
-def _with_device(gpu: device.Gpu, selection: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:
-    answers = dict(device.run(gpu, selection, seed))
-    mine = [case for case in selection if case in answers]
-    for case, operands, results in simulated.run(mine, seed):
-        right = judge(case, operands, answers[case])
+def _run_on_gpu(arguments: argparse.Namespace) -> Recording:
+    """Run the cases on the GPU and print those without results."""
+    limits = launchers.Limits(deadline=time.monotonic() + arguments.seconds)
+    with launchers.open_launchers(arguments.simulated, arguments.seed) as processes:
+        device = processes[0].device
+        print(device.description, flush=True)
+        outcomes = launchers.run(processes, _select(arguments, device.target), limits)
+    for case, outcome in outcomes.items():
+        if isinstance(outcome, str):
+            print(f"{case.text}  {outcome}")
+    results = {case: outcome for case, outcome in outcomes.items() if not isinstance(outcome, str)}
+    return recording.record(device, arguments.seed, results)
+
+
+def _with_recording(answers: Recording, selection: list[Case]) -> Iterable[tuple[Case, Agreement]]:
+    for case, operands, results in simulated.run([case for case in selection if case in answers], answers.seed):
+        answer = answers.find(case, operands)
+        right = judge(case, operands, answer)
         if right is not None and not isinstance(results, Exception):
-            yield case, summarize_judgments(case, operands, answers[case], right)
+            yield case, summarize_judgments(case, operands, answer, right)
         else:
-            yield case, compare(case, operands, results, answers[case])
+            yield case, compare(case, operands, results, answer)
 
 
 def _with_references(selection: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:

@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 
 PACKAGES = {
-    "numpy": "numpy", "ml_dtypes": "ml-dtypes", "cuda.core": "cuda-core", "cuda.bindings.driver": "cuda-bindings",
+    "numpy": "numpy", "ml_dtypes": "ml-dtypes", "cuda.bindings.driver": "cuda-bindings",
 }  # fmt: skip
 """Modules and their packages."""
 

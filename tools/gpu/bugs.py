@@ -1,7 +1,14 @@
-"""What a GPU does with the gallery of bugs: nothing is compared, since a bug may do anything, also nothing wrong."""
+"""What a GPU does with the gallery of bugs: nothing is compared, since a bug may do anything, also nothing wrong.
+
+`python -m tools.gpu.bugs NAME [fixed]` runs a bug once.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 import time
 from collections import Counter
 
@@ -22,6 +29,7 @@ RUNS = 500
 PATIENCE = 3.0
 """Seconds after which a launch of a microsecond is taken for one that never ends."""
 NOT_READY = 600
+TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 
 
 def list_bugs(machine: Machine) -> list[str]:
@@ -44,6 +52,29 @@ def bugs(machine: Machine) -> str:
         if outcome not in ("right", "wrong"):
             break
     return ", ".join(f"{outcome} {count} times" for outcome, count in outcomes.most_common())
+
+
+def list_tools(machine: Machine) -> list[str]:
+    """Return each bug with each tool of compute-sanitizer."""
+    return [f"{name}:{tool}" for name in list_bugs(machine) for tool in TOOLS]
+
+
+@check("what the tools of NVIDIA's compute-sanitizer report for each bug: nothing is compared", "a GPU",
+       "compute-sanitizer", parts=list_tools)  # fmt: skip
+def bugs_sanitized(machine: Machine) -> str:
+    """Count the errors that a tool reports for a bug, and for its fixed version."""
+    name, tool = machine.part.split(":")
+    return ", ".join(
+        f"{count_errors(tool, [name, *words])} errors{' if fixed' if words else ''}" for words in ([], ["fixed"])
+    )
+
+
+def count_errors(tool: str, words: list[str]) -> str:
+    """Return how many errors a tool reports, or the last line that it prints."""
+    command = ["compute-sanitizer", "--tool", tool, sys.executable, "-m", "tools.gpu.bugs", *words]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    summary = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (?:(\d+) error|(\d+) hazard)", run.stdout)
+    return (summary[1] or summary[2]) if summary else repr([*run.stdout.splitlines(), ""][-1])
 
 
 def run_bug(bug: Bug, *, fixed: bool) -> tuple[list[bytes], str]:
@@ -84,3 +115,15 @@ def wait() -> bool:
         else:
             return True
     return False
+
+
+def main(name: str, *words: str) -> None:
+    """Run a bug once."""
+    _, outcome = run_bug(load_bugs()[name], fixed="fixed" in words)
+    print(outcome or "ended", flush=True)
+    if outcome:  # cleaning up would wait
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

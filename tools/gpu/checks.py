@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -82,6 +83,7 @@ NEEDS: dict[str, Callable[[Machine], bool]] = {
     "PyTorch": _can_hold_tensors,
     "PyTorch with CUDA": _has_torch,
     "JAX with CUDA": _has_jax,
+    "compute-sanitizer": lambda machine: shutil.which("compute-sanitizer") is not None,
     "CuPy": lambda machine: not machine.is_simulated and find_spec("cupy") is not None,
 }
 CHECKS: list[Check] = []

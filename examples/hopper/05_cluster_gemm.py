@@ -25,6 +25,7 @@ from examples.parts.epilogue import BUFFERS, SLICE
 from examples.parts.example import HALF, Example, Run, count_gemm_flops
 from examples.parts.operand_ring import OperandRing
 from examples.parts.references import compute_product
+from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f32, u32
 
@@ -73,7 +74,7 @@ def make(arch: str = "sm_90a") -> Kernel:
 
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
-            with ptx.if_(thread == 0):
+            with ptx.if_(thread < 32), ptx.if_(elect()):
                 slot = ptx.pipeline(STAGES)
                 for k in ptx.range_(0, depth, BK):
                     operand_ring.load_stage(ring, slot, a, b, k, top, left, rank)

@@ -34,6 +34,7 @@ from examples.parts.example import HALF, Example, Run, count_gemm_flops
 from examples.parts.operand_ring import OperandRing
 from examples.parts.references import compute_product
 from examples.parts.tile_order import find_grouped_tile
+from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f32, u32
 
@@ -97,7 +98,7 @@ def make(arch: str = "sm_90a") -> Kernel:
 
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
-            with ptx.if_(thread == 0):
+            with ptx.if_(thread < 32), ptx.if_(elect()):
                 slot = ptx.pipeline(STAGES)
                 for tile in ptx.range_(cluster, rows * columns, clusters):
                     row, column = find_grouped_tile(tile, rows, columns, BAND)

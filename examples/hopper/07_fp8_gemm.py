@@ -30,6 +30,7 @@ from examples.parts.epilogue import BUFFERS, SLICE
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, draw_array
 from examples.parts.operand_ring import STEP_BYTES, OperandRing
 from examples.parts.tile_order import find_grouped_tile
+from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import bf16, e4m3, f32, s32
 
@@ -133,7 +134,7 @@ def make(arch: str = "sm_90a") -> Kernel:
 
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
-            with ptx.if_(thread == 0):
+            with ptx.if_(thread < 32), ptx.if_(elect()):
                 slot = ptx.pipeline(STAGES)
                 for tile in ptx.range_(cluster, rows * columns, clusters):
                     row, column = find_grouped_tile(tile, rows, columns, BAND)
@@ -227,6 +228,7 @@ EXAMPLE = Example(
     ),
     draw=draw,
     flops=count_gemm_flops,
+    peer="fp8_matmul fp8_matmul_fast",
 )
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ from examples.parts import epilogue, operand_ring
 from examples.parts.epilogue import BUFFERS, ROWS, SLICE, store_slice
 from examples.parts.example import HALF, Array, Example, Run, draw_array
 from examples.parts.operand_ring import OperandRing
+from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, f32, s32, u32
 
@@ -181,7 +182,7 @@ def make(arch: str = "sm_90a") -> Kernel:
             with ptx.if_(warp == 0), ptx.loop("tile"):
                 place = find_tile(search, index)
                 ptx.break_(pred=~place.exists)
-                with ptx.if_(lane == 0):
+                with ptx.if_(elect()):
                     for k in ptx.range_(0, depth, BK):
                         mbar = operand_ring.claim_stage(ring, slot)
                         ptx.cp.async_.bulk.tensor_2d(dst=sa[slot.stage], src=a, coord=(k, place.top), mbar=mbar)
@@ -275,6 +276,7 @@ EXAMPLE = Example(
     ),
     draw=draw,
     flops=lambda shape: 2 * shape["t"] * shape["n"] * shape["k"],
+    peer="grouped_matmul",
 )
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from examples.parts.attention import attend, count_flops
 from examples.parts.example import HALF, Example, Run
 from examples.parts.head_tiles import ROWS, check_dim, load_tile, make_heads, multiply_add, multiply_transposed
 from examples.parts.softmax import finish_rows, make_rows, mask_scores, pack, raise_peaks, rescale, weigh
+from examples.parts.warps import elect
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, s32
 
@@ -88,7 +89,7 @@ def make(arch: str = "sm_90a") -> Kernel:
 
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
-            with ptx.if_(thread == 0):
+            with ptx.if_(thread < 32), ptx.if_(elect()):
                 ptx.mbarrier.arrive_expect_tx(ready[0], sq.size)
                 for consumer in range(CONSUMERS):
                     load_tile(sq[consumer], q, top + consumer * ROWS, head, ready[0])
@@ -176,7 +177,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.3D", "HGMMA.64x128x16.F32.BF16", "MUFU.EX2", "USETMAXREG.TRY_ALLOC"),
     fixed=("d",),
     flops=count_flops,
-    peer="attention",
+    peer="attention cudnn_attention",
 )
 
 if __name__ == "__main__":

@@ -53,6 +53,7 @@ from examples.parts.head_tiles import (
     write_rows,
 )
 from examples.parts.softmax import finish_rows, make_rows, mask_scores, pack, raise_peaks, rescale, weigh
+from examples.parts.warps import elect, elect_in_group
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, s32
 
@@ -117,7 +118,7 @@ def make(arch: str = "sm_90a") -> Kernel:
 
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
-            with ptx.if_(thread == 0):
+            with ptx.if_(thread < 32), ptx.if_(elect()):
                 ptx.mbarrier.arrive_expect_tx(ready[0], sq.size)
                 for consumer in range(CONSUMERS):
                     load_tile(sq[consumer], q, top + consumer * ROWS, head, ready[0])
@@ -212,7 +213,7 @@ def make(arch: str = "sm_90a") -> Kernel:
             write_rows(sums.regs(), sq[consumer], thread)
             ptx.fence.proxy_async_shared_cta()
             barrier.sync()
-            store_tile(o, sq[consumer], start, head, thread & 127 == 0)
+            store_tile(o, sq[consumer], start, head, elect_in_group(thread))
             for row, logarithm in zip(rows, logarithms, strict=True):
                 place = ptx.mad(head * length + row, 4, plse, mode="wide")
                 ptx.st(f32, ptx.addr(place), logarithm, pred=(lane & 3 == 0) & (row < length))
@@ -234,7 +235,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.3D", "HGMMA.64x128x16.F32.BF16", "MUFU.EX2", "USETMAXREG.TRY_ALLOC", "STSM.16.M88.4", "UTMASTG.3D"),
     fixed=("d",),
     flops=count_flops,
-    peer="attention",
+    peer="attention cudnn_attention",
 )
 
 if __name__ == "__main__":

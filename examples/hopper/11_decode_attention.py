@@ -35,6 +35,7 @@ from examples.parts.attention import attend
 from examples.parts.example import HALF, Array, Example, Run, Shape, draw_array, find_dtype
 from examples.parts.head_tiles import BOX, ROWS, check_dim, load_tile, make_heads, multiply_add, multiply_transposed
 from examples.parts.softmax import LOWEST, make_rows, mask_scores, pack, raise_peaks, rescale, weigh
+from examples.parts.warps import elect
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, s32, u32
 
@@ -106,7 +107,7 @@ def make(arch: str = "sm_90a") -> Kernel:
                     ptx.mbarrier.init(empty[stage], WARPS)
         ptx.bar.sync(0)
 
-        with ptx.if_(thread >= CONSUMERS), ptx.if_(thread == CONSUMERS):
+        with ptx.if_(thread >= CONSUMERS), ptx.if_(elect()):
             ptx.mbarrier.arrive_expect_tx(ready[0], sq.size)
             load_tile(sq, q, 0, head, ready[0])
             ring = ptx.pipeline(stages)

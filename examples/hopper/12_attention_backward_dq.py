@@ -45,6 +45,7 @@ from examples.parts.head_tiles import (
     write_rows,
 )
 from examples.parts.softmax import mask_scores, pack, rescale
+from examples.parts.warps import elect, elect_in_group
 from pyptx import Kernel, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, bf16x2, f32, s32, u32
 
@@ -119,7 +120,7 @@ def make(arch: str = "sm_90a") -> Kernel:
 
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
-            with ptx.if_(thread == 0):
+            with ptx.if_(thread < 32), ptx.if_(elect()):
                 ptx.mbarrier.arrive_expect_tx(ready[0], sq.size + sdo.size)
                 for consumer in range(CONSUMERS):
                     for source, tile in ((q, sq), (do, sdo)):
@@ -204,7 +205,7 @@ def make(arch: str = "sm_90a") -> Kernel:
             write_rows(sums.regs(), sq[consumer], thread)
             ptx.fence.proxy_async_shared_cta()
             barrier.sync()
-            store_tile(dq, sq[consumer], start, head, thread & 127 == 0)
+            store_tile(dq, sq[consumer], start, head, elect_in_group(thread))
 
     return attention_backward_dq
 

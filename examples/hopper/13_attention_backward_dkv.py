@@ -49,6 +49,7 @@ from examples.parts.head_tiles import (
     write_rows,
 )
 from examples.parts.softmax import mask_scores, pack, rescale
+from examples.parts.warps import elect, elect_in_group
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, s32, u32
 
@@ -109,7 +110,7 @@ def make(arch: str = "sm_90a") -> Kernel:
 
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
-            with ptx.if_(thread == 0):
+            with ptx.if_(thread < 32), ptx.if_(elect()):
                 ptx.mbarrier.arrive_expect_tx(ready[0], sk.size + sv.size)
                 for consumer in range(CONSUMERS):
                     for source, tile in ((k, sk), (v, sv)):
@@ -118,7 +119,7 @@ def make(arch: str = "sm_90a") -> Kernel:
                 ring = ptx.pipeline(STAGES)
                 for row in ptx.range_(start, length, QUERIES):
                     ptx.mbarrier.wait(empty[ring.stage], ring.phase ^ 1)
-                    with ptx.if_(lane == 0):
+                    with ptx.if_(elect()):
                         ptx.mbarrier.arrive_expect_tx(full[ring.stage], 2 * QUERIES * dim * 2)
                         for source, tile in ((q, sq), (do, sdo)):
                             load_tile(tile[ring.stage], source, row, head, full[ring.stage])
@@ -204,7 +205,7 @@ def make(arch: str = "sm_90a") -> Kernel:
             ptx.fence.proxy_async_shared_cta()
             barrier.sync()
             for target, tile in ((dk, sk), (dv, sv)):
-                store_tile(target, tile[consumer], first, head, thread & 127 == 0)
+                store_tile(target, tile[consumer], first, head, elect_in_group(thread))
 
     return attention_backward_dkv
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from examples.parts.warps import elect_in_group
 from pyptx import intrinsic, ptx, reg, smem
 from pyptx.ptx import NamedBarrier
 from pyptx.types import bf16x2, f32
@@ -36,9 +37,8 @@ class Writer:
 def make_writer(thread: reg.Reg, group: reg.Reg | int, lane: reg.Reg) -> Writer:
     """Return the part of warpgroup `group` of the CTA, which uses the named barrier of that number."""
     barrier = ptx.named_barrier(group, count=128)
-    leader = thread & 127 == 0
     row = ((thread >> 5) & 3) * 16 + (lane & 15)
-    return Writer(barrier, leader, smem.apply_swizzle(row * 128 + (lane >> 4) * 16, "128B"))
+    return Writer(barrier, elect_in_group(thread), smem.apply_swizzle(row * 128 + (lane >> 4) * 16, "128B"))
 
 
 @intrinsic

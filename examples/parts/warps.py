@@ -13,3 +13,8 @@ def elect() -> reg.Reg:
     every such instruction.
     """
     return ptx.warp.elect(leader=False)
+
+
+def elect_in_group(thread: reg.Reg) -> reg.Reg:
+    """Return a predicate that is true in one thread of each warpgroup, all of whose warps are converged here."""
+    return ((thread >> 5) & 3 == 0) & elect()

@@ -81,6 +81,7 @@ EXAMPLE = Example(
     large={"m": 4096, "n": 4096, "k": 4096},
     sass=("LDGSTS.E.BYPASS", "LDSM.16.M88.4", "QMMA.16832.F32.E4M3.E4M3"),
     flops=count_gemm_flops,
+    peer="fp8_matmul",
 )
 
 if __name__ == "__main__":

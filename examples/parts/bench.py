@@ -1,71 +1,136 @@
-"""Times an example at its large shape on a GPU: cold L2 cache, random inputs, in turns with a library's function.
+"""Verifies and times an example at its large shape on a GPU: cold L2 cache, random inputs, in turns with a library.
 
 Knows PyTorch, which holds the tensors, and `pyptx.benchmark`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
-import numpy as np
-
-from examples.parts.example import Array, Example, Run, find_dtype, list_keywords
-from examples.parts.peers import make_peer
-from pyptx import driver
+from examples.parts import torch_references
+from examples.parts.example import Example, Run, list_keywords
+from examples.parts.peers import list_peers
+from examples.parts.torch_inputs import draw_inputs, find_device, make_outputs, torch
+from examples.parts.torch_references import Tensors
+from pyptx import Kernel, driver
 from pyptx.benchmark import Comparison, compare
+
+Work = Callable[[], object]
+SECONDS = 0.15
+"""How long each function is timed."""
+FEWEST, MOST = 10, 100
+"""Runs of each function."""
+BOUNDS = {"float32": 2e-5, "bfloat16": 2.5e-3}
+"""Largest error, |result - reference| / |reference| of all elements together: rounding to bf16 makes 1.7e-3."""
+LOOSE_BOUNDS = {
+    "ampere/fp8_gemm": 2e-2,
+    "any/reduction": 1e-3,
+    "hopper/attention": 5e-3,
+    "hopper/attention_backward_dkv": 8e-3,
+    "hopper/attention_backward_dq": 8e-3,
+    "hopper/attention_overlap": 5e-3,
+    "hopper/decode_attention": 5e-3,
+    "patterns/cluster_reduction": 1e-4,
+}
+"""Where operands are rounded in between, tensor cores add fp8 with few bits, or a sum may come close to zero."""
+OUTLIER = 16
+"""How many times its share of the error one element may have; it is much less than that of an element not computed."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs of a run on the GPU, and what the outputs should be; several kernels can be timed with them."""
+
+    example: Example
+    run: Run
+    inputs: Tensors
+    expected: Tensors
+    peers: dict[str, Work]
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that a launch must move; 0 if its arithmetic takes longer."""
+        return self.example.traffic(self.run.shape) if self.example.traffic and not self.example.flops else 0
 
 
 @dataclass(frozen=True)
 class Report:
-    """The times of a kernel and of its peer."""
+    """The times of a kernel and of what it is compared with, and its largest error."""
 
-    example: Example
-    run: Run
+    case: Case
     comparison: Comparison
+    error: float
 
     def __str__(self) -> str:
-        times, shape = self.comparison.times["pyptx"], self.run.shape
+        times, example, run = self.comparison.times["pyptx"], self.case.example, self.case.run
         if times.is_simulated:
-            return f"{self.run}: ran on the simulated driver, which has no times"
+            return f"{run}: ran on the simulated driver, which has no times"
         rates = list[str]()
-        if self.example.flops:
-            rates.append(f"{times.teraflops(self.example.flops(shape)):.0f} TFLOP/s")
-        if self.example.traffic:
-            rates.append(f"{times.gigabytes(self.example.traffic(shape)):.0f} GB/s")
-        return "\n".join([f"{self.run}: {', '.join(rates) or 'no rate'}", str(self.comparison)])
+        if example.flops:
+            rates.append(f"{times.teraflops(example.flops(run.shape)):.0f} TFLOP/s")
+        if example.traffic:
+            rates.append(f"{times.gigabytes(example.traffic(run.shape)):.0f} GB/s")
+        return f"{run}: {', '.join(rates) or 'no rate'}, error {self.error:.2g}\n{self.comparison}"
 
 
-def bench(example: Example, arch: str, run: Run | None = None, runs: int = 30) -> Report:
-    """Time an example on the GPU, or with `run` on the simulated driver to try the program."""
-    import torch
-
-    if not (torch.cuda.is_available() or driver.is_active()):
-        raise SystemExit("--bench needs a GPU and PyTorch with CUDA; torch.cuda.is_available() is False")
-    run, kernel = run or Run(example.large), example.make(arch)
-    inputs = tuple(to_tensor(array) for array in example.draw_inputs(run))
-    keywords = list_keywords(kernel, run)
-    arrays = (
-        example.outputs(run.shape)
-        if example.outputs
-        else [np.zeros(tile.resolve_shape(dict(run.shape)), find_dtype(tile)) for tile in kernel.out_specs]
+def prepare(example: Example, run: Run) -> Case:
+    """Draw inputs of a run and compute what the outputs should be."""
+    inputs = draw_inputs(example, run)
+    keywords = list_keywords(example.make(), run)
+    dims = {name for tile in example.make().out_specs for name in tile.symbolic_dims}
+    parameters = {name: value for name, value in keywords.items() if name not in dims}
+    return Case(
+        example, run, inputs, torch_references.compute(example.name, inputs, **parameters), list_peers(example, inputs)
     )
-    outputs = tuple(map(to_tensor, arrays))
-    out = outputs[0] if len(outputs) == 1 else outputs
-    works = {"pyptx": lambda: kernel(*inputs, out=out, **keywords)}
-    if example.peer:
-        works[f"torch {example.peer}"] = make_peer(example.peer, inputs)
-    stream = torch.cuda.current_stream() if torch.cuda.is_available() else 0
-    return Report(example, run, compare(works, runs=runs, stream=stream))
 
 
-def to_tensor(array: Array) -> Any:
-    """Return a tensor with an array's values, on the GPU if there is one."""
-    torch: Any = import_module("torch")
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    small = {"bfloat16": torch.bfloat16, "float8_e4m3fn": torch.float8_e4m3fn, "float8_e5m2": torch.float8_e5m2}
-    if array.dtype.name in small:
-        bits = array.view(np.int16 if array.dtype.itemsize == 2 else np.uint8)
-        return torch.from_numpy(bits).view(small[array.dtype.name]).to(device)
-    return torch.from_numpy(array).to(device)
+def bench(case: Case, kernel: Kernel, seconds: float = SECONDS) -> Report:
+    """Verify a kernel and time it in turns with a library's function, and with a copy if it only moves bytes.
+    AssertionError if a result is wrong, before or after."""
+    outputs = make_outputs(case.example, kernel, case.run)
+    keywords = list_keywords(kernel, case.run)
+    out = outputs[0] if len(outputs) == 1 else tuple(outputs)
+    works: dict[str, Work] = {"pyptx": lambda: kernel(*case.inputs, out=out, **keywords)}
+    works["pyptx"]()
+    error = verify(case, outputs)
+    if case.bytes:
+        works["copy"] = make_copy(case.bytes)
+    works |= case.peers
+    is_simulated, stream = driver.is_active(), torch.cuda.current_stream() if torch.cuda.is_available() else 0
+    if is_simulated:
+        return Report(case, compare(works, runs=1, warmup=0, stream=stream), error)
+    estimate = sum(times.median for times in compare(works, runs=3, stream=stream).times.values())
+    runs = round(min(max(seconds * len(works) * 1e3 / estimate, FEWEST), MOST))
+    comparison = compare(works, runs=runs, warmup=runs // 4, stream=stream)
+    if case.example.outputs is None:
+        error = max(error, verify(case, outputs))
+    return Report(case, comparison, error)
+
+
+def verify(case: Case, outputs: list[Any]) -> float:
+    """Return the largest error of an output. AssertionError if one is too large, or a single element is far off."""
+    errors = [0.0]
+    for number, (actual, expected) in enumerate(zip(outputs, case.expected, strict=True)):
+        if expected is None:
+            continue
+        where = f"{case.run}: output {number}"
+        if not actual.dtype.is_floating_point:
+            assert torch.equal(actual.view(torch.int32), expected.int()), f"{where} differs"
+            continue
+        bound = LOOSE_BOUNDS.get(case.example.name, BOUNDS[str(actual.dtype).removeprefix("torch.")])
+        wide = expected.double()
+        difference, size = (actual.double() - wide).abs_(), float(wide.square().mean().sqrt())
+        error = float(difference.square().mean().sqrt()) / size
+        outliers = int((~(difference <= OUTLIER * bound * (wide.abs_() + size))).sum())
+        assert error <= bound, f"{where}: error {error:.3g}, expected at most {bound:.2g}; {outliers} elements are off"
+        assert outliers == 0, f"{where}: {outliers} elements are off"
+        errors.append(error)
+    return max(errors)
+
+
+def make_copy(count: int) -> Work:
+    """Return a function that copies tensors on the device, so that it moves so many bytes."""
+    source, target = (torch.ones(max(count // 8, 1), device=find_device()) for _ in range(2))
+    return lambda: target.copy_(source)

@@ -102,7 +102,7 @@ class Example:
     varies: str = ""
     """Why the last bits of the result depend on the order of the threads, if they do."""
     peer: str = ""
-    """What the kernel is timed against on a GPU: a name in `examples/parts/peers.py`."""
+    """What the kernel is timed against on a GPU: names in `examples/parts/peers.py`, separated by spaces."""
 
     @property
     def module(self) -> ModuleType:

@@ -27,9 +27,9 @@ def main(example: Example) -> None:
         return
     print(example.summary)
     if options.bench:
-        from examples.parts.bench import bench
+        from examples.parts.bench import bench, prepare
 
-        print(bench(example, options.arch))
+        print(bench(prepare(example, Run(example.large)), example.make(options.arch)))
         return
     for run in example.runs:
         print_run(example, run, options.arch, options.schedule, options.seed)

@@ -65,6 +65,7 @@ EXAMPLE = Example(
     large={"m": 16384},
     sass=("ACQBULK", "PREEXIT", "LDG.E.128"),
     traffic=lambda shape: 8 * shape["m"] * COLUMNS,
+    peer="multiply",
 )
 
 if __name__ == "__main__":

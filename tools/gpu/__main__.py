@@ -2,7 +2,7 @@
 
 `--list` says what each check compares. On a GPU the parts of a check are processes, `--jobs` at a time. `--simulated
 h100` runs in this process what the simulated driver can run, at the same sizes, so that a first run on a GPU does not
-fail on a mistake in a check. `--keep FOLDER` stores the outputs of the example kernels, and `--recorded FOLDER`
+fail on a mistake in a check. `--keep FOLDER` stores the outputs and the times of the example kernels, and `--recorded FOLDER`
 compares them with the simulator on a machine without a GPU. Prints a line per check or part, and exits 1 if one failed.
 """
 
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, metavar="N", help="only N runs of the kernels, drawn by --seed")
     parser.add_argument("--seed", type=int, default=0, help="the seed of --sample")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at a time")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="store outputs")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="store outputs and times")
     parser.add_argument("--recorded", type=Path, metavar="FOLDER", help="compare stored outputs with the simulator")
     parser.add_argument("--part", help="only this part of one check, in this process")
     options = parser.parse_args(argv)
@@ -71,7 +71,8 @@ def _find_machine(options: argparse.Namespace) -> Machine:
     if options.recorded:
         target = json.loads((options.recorded / "device.json").read_text("utf-8"))["target"]
         return Machine(target, False, sample, seed, part, options.recorded, is_recorded=True)
-    machine = Machine(detect_arch(), bool(options.simulated), sample, seed, part, options.keep)
+    device = options.simulated or ""
+    machine = Machine(detect_arch(), bool(device), sample, seed, part, options.keep, device=device)
     if machine.folder:
         machine.folder.mkdir(parents=True, exist_ok=True)
         (machine.folder / "device.json").write_text(json.dumps({"target": machine.target}), "utf-8")

@@ -29,6 +29,8 @@ class Machine:
     folder: Path | None = None
     is_recorded: bool = False
     """Whether the folder has the results of a GPU, and there is none."""
+    device: str = ""
+    """The simulated device, if any."""
 
     def choose(self, runs: Sequence[T]) -> list[T]:
         """Return the runs to compare."""

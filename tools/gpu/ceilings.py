@@ -1,0 +1,60 @@
+"""What the GPU itself can do, measured through PyTorch in the same run as the kernels: a copy, and a large product."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from examples.parts.bench import make_copy
+from examples.parts.torch_inputs import find_device
+from pyptx import driver
+from pyptx.benchmark import measure
+from tools.gpu.clocks import Sampler
+
+COPY_BYTES, SIDE = 8 << 30, 8192
+PACKAGES = ("torch", "triton", "nvidia-cublas", "nvidia-cudnn-cu13", "nvidia-cuda-runtime", "cuda-bindings")
+QUERY = "name,driver_version,clocks.max.sm,clocks.mem,power.limit,temperature.gpu,memory.total"
+
+
+def measure_ceilings() -> dict[str, Any]:
+    """Return the rates, the clocks during them, and what versions of the libraries they belong to."""
+    torch: Any = import_module("torch")
+    is_simulated = driver.is_active()
+    side, count = (64, 1 << 16) if is_simulated else (SIDE, COPY_BYTES)
+    options: dict[str, Any] = {"stream": 0 if is_simulated else torch.cuda.current_stream()}
+    copy = measure(make_copy(count), runs=1 if is_simulated else 15, **options)
+    a, b = (torch.randn(side, side, device=find_device()).bfloat16() for _ in range(2))
+    with Sampler() as sampler:
+        product = measure(lambda: a @ b.T, runs=1 if is_simulated else 150, warmup=1 if is_simulated else 50, **options)
+    result: dict[str, Any] = {"label": "ceilings", "device": query_device(), "versions": list_versions()}
+    if not is_simulated:
+        result |= {
+            "copy_gigabytes_per_second": copy.gigabytes(count),
+            f"cublas_bf16_{side}_tflops": product.teraflops(2 * side**3),
+            "cudnn": torch.backends.cudnn.version(),
+            "cuda": torch.version.cuda,
+            **sampler.summarize(),
+        }
+    return result
+
+
+def list_versions() -> dict[str, str]:
+    """Return the versions of the packages that are installed."""
+    versions = dict[str, str]()
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def query_device() -> str:
+    """Return what nvidia-smi says of the device."""
+    try:
+        command = ["nvidia-smi", f"--query-gpu={QUERY}", "--format=csv,noheader", "--id=0"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout.strip()
+    except OSError:
+        return ""

@@ -27,7 +27,7 @@ from tools.gpu.variants import list_variants
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
-LIMIT = 240
+LIMIT = 600
 """Seconds for a process, most of which it may wait for the others."""
 MOST_PROCESSES = 12
 

@@ -26,7 +26,7 @@ from tools.gpu.variants import Variant, list_variants
 
 CEILINGS = "ceilings"
 """In place of an example: what the GPU itself can do."""
-LIMIT = 25
+LIMIT, SIMULATED_LIMIT = 25, 200
 """Seconds for a variant, its inputs and its reference."""
 
 
@@ -48,13 +48,14 @@ def main() -> None:
     jobs = [] if options.example == CEILINGS else make_jobs(options)
     with options.lock.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        limit = SIMULATED_LIMIT if options.simulated else LIMIT
         # Ends the process even if a kernel never does.
-        faulthandler.dump_traceback_later(LIMIT, exit=True)
+        faulthandler.dump_traceback_later(limit, exit=True)
         if not jobs:
             add(options.file, measure_ceilings())
         cases = dict[str, Case]()
         for example, target, variant in jobs:
-            faulthandler.dump_traceback_later(LIMIT, exit=True)
+            faulthandler.dump_traceback_later(limit, exit=True)
             run = example.runs[0] if options.simulated else Run(variant.shape or example.large)
             add(options.file, {"label": variant.label, **time_variant(example, target, variant, run, cases)})
 

@@ -2,8 +2,9 @@
 
 `--list` says what each check compares. On a GPU the parts of a check are processes, `--jobs` at a time. `--simulated
 h100` runs in this process what the simulated driver can run, at the same sizes, so that a first run on a GPU does not
-fail on a mistake in a check. `--keep FOLDER` stores the outputs and the times of the example kernels, and `--recorded FOLDER`
-compares them with the simulator on a machine without a GPU. Prints a line per check or part, and exits 1 if one failed.
+fail on a mistake in a check. `--keep FOLDER` stores the outputs and the times of the example kernels. `--recorded
+FOLDER` compares the outputs with the simulator on a machine without a GPU. Prints a line per check or part, and exits 1
+if one failed.
 """
 
 from __future__ import annotations

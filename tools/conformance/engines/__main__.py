@@ -23,6 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--answers", metavar="FOLDER", help="compare the simulator with the answers of a recording")
     options.add_argument("--show", type=int, default=20, help="how many of the cases that differ to print")
     options.add_argument("--jobs", type=int, default=min(12, os.cpu_count() or 1), help="processes at a time")
+    options.add_argument("--patience", type=float, default=8.0, help="seconds after which a case has hung")
     options.add_argument("--limit", type=float, default=60.0, help="seconds after which no more cases are recorded")
     arguments = options.parse_args(argv)
     if arguments.record and (arguments.gpu or arguments.simulated):

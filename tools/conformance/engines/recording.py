@@ -17,8 +17,8 @@ from tools.conformance.engines.cases import Case
 from tools.conformance.engines.selection import make_batches, select_cases
 from tools.conformance.engines.worker import describe_failure
 
-_FIRST_SECONDS, _SECONDS = 40.0, 8.0
-"""How long a process may take for its first case, and for each of the others."""
+_START_SECONDS = 40.0
+"""How long a process may take until its first case."""
 _RESTARTS = 10
 _INTERVAL = 0.05
 
@@ -75,12 +75,12 @@ def _run_process(arguments: argparse.Namespace, number: int, start: int, path: P
         command += ["--simulated", arguments.simulated]
     log = path.with_suffix(".log")
     with log.open("w") as errors, subprocess.Popen(command, stdout=errors, stderr=errors) as process:
-        last, size, limit = time.monotonic(), path.stat().st_size, _FIRST_SECONDS
+        last, size, limit = time.monotonic(), path.stat().st_size, _START_SECONDS
         while process.poll() is None:
             time.sleep(_INTERVAL)
             now = time.monotonic()
             if path.stat().st_size != size:
-                last, size, limit = now, path.stat().st_size, _SECONDS if _count_answers(path) > start else limit
+                last, size, limit = now, path.stat().st_size, arguments.patience
             if now - last > limit or now > deadline:
                 process.kill()
                 process.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tools.conformance.engines import barriers, bulk_copies, clusters, map_fields, products, tensor_copies
+from tools.conformance.engines import barriers, bulk_copies, clusters, failures, map_fields, products, tensor_copies
 from tools.conformance.engines.cases import Case, Entry
 
 MODULES = (tensor_copies, bulk_copies, products, clusters, barriers, map_fields)
@@ -13,8 +13,9 @@ _MOST_ENTRIES, _MOST_CASES = 12, 160
 
 
 def select_cases(families: Sequence[str] = (), sample: int | None = None, seed: int = 0) -> list[Case]:
-    """Return the cases of some families (of all if there are none), or a sample of them."""
-    cases = [case for module in MODULES for case in module.list_cases() if not families or case.family in families]
+    """Return the cases of some families (of all if there are none, except failures), or a sample of them."""
+    modules = (*MODULES, failures) if failures.FAMILY in families else MODULES
+    cases = [case for module in modules for case in module.list_cases() if not families or case.family in families]
     if sample is not None and sample < len(cases):
         keep = {case.name for case in random.Random(seed).sample(cases, sample)}
         cases = [case for case in cases if case.name in keep]

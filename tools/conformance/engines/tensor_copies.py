@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from random import Random
 
 import numpy as np
 
-from pyptx.tensormap import ElementType, Interleave, TensorMap
+from pyptx.tensormap import ElementType, Interleave, Swizzle, TensorMap, problems
 from tools.conformance.engines.bits import KINDS, draw_words
 from tools.conformance.engines.cases import Case, Entry, Inputs
 from tools.conformance.engines.tensor_maps import draw_corner, draw_im2col, draw_pixel, draw_tiled, measure
@@ -51,6 +52,10 @@ def list_cases() -> Iterator[Case]:
         store = _make_store(f"store_im2col_{rank}d", rank, "im2col_no_offs", "")
         for number in range(15):
             yield Case(f"im2col/store/{rank}d/{number}", store, partial(_draw_pixels, rank, True))
+    entry = _make_load("load_atoms_2d", 2, "tile")
+    for swizzle in (Swizzle.B128_ATOM_32B, Swizzle.B128_ATOM_32B_FLIP_8B, Swizzle.B128_ATOM_64B):
+        for number in range(6):
+            yield Case(f"atoms/{swizzle.name.lower()}/{number}", entry, partial(_draw_atoms, swizzle))
     yield from _list_reductions()
 
 
@@ -116,6 +121,15 @@ def _draw_load(rank: int, random: Random, *, interleaved: bool = False) -> Input
     table = make_table(tensor, _draw_place(random, tensor), draw_corner(random, tensor))
     data = _draw_data(random, tensor, random.choice(("bits", "bits", "specials")))
     return Inputs(table, data, bytes(BOX + 16), tensor)
+
+
+def _draw_atoms(swizzle: Swizzle, random: Random) -> Inputs:
+    """Return a load with one of the swizzles that the manual does not promise for this target."""
+    tensor = replace(draw_tiled(random, 2), swizzle=swizzle)
+    while problems(tensor):
+        tensor = replace(draw_tiled(random, 2), swizzle=swizzle)
+    table = make_table(tensor, _draw_place(random, tensor), draw_corner(random, tensor))
+    return Inputs(table, _draw_data(random, tensor, "bits"), bytes(BOX + 16), tensor)
 
 
 def _draw_store(

@@ -46,8 +46,8 @@ def _run(batch: list[Case], seed: int, part: TextIO, *, is_simulated: bool) -> i
     from tools.conformance.engines.device import Device, FaultError  # loads the driver
 
     device = Device(is_simulated=is_simulated)
-    print(json.dumps({"about": device.describe()}), file=part, flush=True)
     device.load(list_entries(batch))
+    print(json.dumps({"about": device.describe()}), file=part, flush=True)
     for case in batch:
         try:
             answer = device.run(case, seed)

@@ -232,8 +232,10 @@ def test_block_scaled_four_bit_products(scale: str, blocks: int, least: int) -> 
         for j in range(SIDE):
             arguments = a[i].tolist(), b[:, j].tolist(), scale_a[i].tolist(), scale_b[:, j].tolist(), float(c[i, j])
             assert got[i, j] == slow_dot.block(*arguments, least)
-    scale_a[0, 0] = np.nan
-    assert np.isnan(block_dot(a, b, scale_a, scale_b, c)[0]).all()
+    scale_a[0, 0] = scale_b[1, 2] = np.nan
+    expected = np.zeros((SIDE, SIDE), bool)
+    expected[0], expected[:, 2] = True, True
+    assert np.array_equal(np.isnan(block_dot(a, b, scale_a, scale_b, c)), expected)
 
 
 def test_integers_wrap_or_saturate() -> None:

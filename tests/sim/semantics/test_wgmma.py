@@ -286,6 +286,45 @@ def test_accumulators_changed_between_products_count(last: int) -> None:
     np.testing.assert_array_equal(matrix(product, 24, "f32"), expected)
 
 
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+def test_warpgroups_that_are_no_neighbors_add_to_a_product_in_flight(schedule: str) -> None:
+    """All three warpgroups multiply ones; then the first and the last do again, before the first product may land."""
+    product = """wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0, %d1, %d2, %d3},
+    0x0000000800080040, 0x0000000800080040, %p, 1, 1, 0, 0;"""
+    text = f"""
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 d)
+{{
+.reg .b32 %t; .reg .f32 %d<4>; .reg .b64 %z; .reg .pred %p, %q;
+.shared .align 1024 .b32 ones[1024];
+mov.u32 %t, %tid.x;
+ld.param.u64 %z, [d];
+mad.wide.u32 %z, %t, 4, %z;
+mov.f32 %d0, 0f00000000; mov.f32 %d1, 0f00000000; mov.f32 %d2, 0f00000000; mov.f32 %d3, 0f00000000;
+{{ .reg .b32 %at; mov.u32 %at, ones; mad.lo.u32 %at, %t, 8, %at; st.shared.v2.b32 [%at], {{0x3C003C00, 0x3C003C00}}; }}
+fence.proxy.async.shared::cta;
+bar.sync 0;
+setp.eq.u32 %p, %t, %t;
+wgmma.fence.sync.aligned;
+{product}
+and.b32 %t, %t, 128;
+setp.ne.u32 %q, %t, 0;
+@%q bra done;
+{product}
+done:
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+st.global.f32 [%z], %d0;
+ret;
+}}
+"""
+    sums = np.zeros(384, "f4")
+    sim.run(parse(text), block=384, args=[sums], schedule=schedule)
+    assert sums.reshape(3, 128).tolist() == [[total] * 128 for total in (32, 16, 32)]
+
+
 @pytest.mark.parametrize("source", ["operand", "accumulator", "infinities"])
 @pytest.mark.parametrize(("types", "result"), [("f16.f16", "f32"), ("f16.f16", "f16"), ("bf16.bf16", "f32")])
 def test_every_nan_in_d_is_the_canonical_one(types: str, result: str, source: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from tools.conformance.engines.cases import HEADER, Case, Entry, Inputs, find_ke
 _ROOM = 1 << 18
 """Bytes of each buffer."""
 _MAP_ALIGNMENT = 64
+_MOST_IN_MODULE = 10
 
 
 class FaultError(Exception):
@@ -39,9 +41,16 @@ class Device:
         return f"{name}, driver {call('cuDriverGetVersion')}"
 
     def load(self, entries: list[Entry]) -> None:
-        """Load kernels as one module; if it is refused, one by one."""
+        """Load kernels, several in a module; if one is refused, its module's one by one."""
+        groups = [entries[start : start + _MOST_IN_MODULE] for start in range(0, len(entries), _MOST_IN_MODULE)]
+        with ThreadPoolExecutor(4) as pool:
+            images = [pool.submit(self._make_image, group) for group in groups]
+            for group, image in zip(groups, images, strict=True):
+                self._load(group, image)
+
+    def _load(self, entries: list[Entry], image: Future[bytes]) -> None:
         try:
-            self._load(entries)
+            self._load_image(entries, image.result())
         except (CallError, PtxError) as why:
             if len(entries) == 1:
                 self.refusals[entries[0].name] = "not assembled: " + " ".join(str(why).split())[:300]
@@ -49,9 +58,17 @@ class Device:
             for entry in entries:
                 self.load([entry])
 
-    def _load(self, entries: list[Entry]) -> None:
+    def _make_image(self, entries: list[Entry]) -> bytes:
+        """Return machine code, or the text for the driver to compile if there is no assembler."""
         text = HEADER + "".join(entry.text for entry in entries)
-        image = text.encode() + b"\0" if self.is_simulated else self._assemble(text)
+        if not self.is_simulated:
+            try:
+                return assemble(text, "sm_90a").data
+            except ToolMissing:
+                pass
+        return text.encode() + b"\0"
+
+    def _load_image(self, entries: list[Entry], image: bytes) -> None:
         module = ctypes.c_void_p()
         check("cuModuleLoadData", self.library.cuModuleLoadData(ctypes.byref(module), image))
         for entry in entries:
@@ -59,13 +76,6 @@ class Device:
             code = self.library.cuModuleGetFunction(ctypes.byref(function), module, entry.name.encode())
             check("cuModuleGetFunction", code)
             self.kernels[entry.name] = function.value or 0
-
-    def _assemble(self, text: str) -> bytes:
-        """Return machine code, or the text for the driver to compile if there is no assembler."""
-        try:
-            return assemble(text, "sm_90a").data
-        except ToolMissing:
-            return text.encode() + b"\0"
 
     def run(self, case: Case, seed: int) -> Answer:
         """Return the device's answer; FaultError if the device fails."""

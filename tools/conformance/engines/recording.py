@@ -19,8 +19,7 @@ from tools.conformance.engines.worker import describe_failure
 
 _START_SECONDS = 40.0
 """How long a process may take until its first case."""
-_RESTARTS = 10
-_INTERVAL = 0.05
+_INTERVAL = 0.1
 
 
 def record(arguments: argparse.Namespace) -> int:
@@ -50,7 +49,7 @@ def _record_batch(
     arguments: argparse.Namespace, number: int, batch: list[Case], path: Path, deadline: float
 ) -> None:  # fmt: skip
     path.touch()
-    for _ in range(_RESTARTS):
+    for _ in batch:
         done = _count_answers(path)
         if done >= len(batch) or time.monotonic() > deadline:
             return
@@ -79,8 +78,8 @@ def _run_process(arguments: argparse.Namespace, number: int, start: int, path: P
         while process.poll() is None:
             time.sleep(_INTERVAL)
             now = time.monotonic()
-            if path.stat().st_size != size:
-                last, size, limit = now, path.stat().st_size, arguments.patience
+            if (new_size := path.stat().st_size) != size:
+                last, size, limit = now, new_size, arguments.patience
             if now - last > limit or now > deadline:
                 process.kill()
                 process.wait()

@@ -35,10 +35,10 @@ REDUCTIONS = {
 def list_cases() -> Iterator[Case]:
     """Yield loads, stores and reductions."""
     for rank in _RANKS:
-        entry = _make_load(f"load_tile_{rank}d", rank, "tile")
+        entry = make_load(f"load_tile_{rank}d", rank, "tile")
         for number in range(80 if rank > 1 else 30):
             yield Case(f"load/tile/{rank}d/{number}", entry, partial(_draw_load, rank))
-        store = _make_store(f"store_tile_{rank}d", rank, "tile", "")
+        store = make_store(f"store_tile_{rank}d", rank, "tile", "")
         for number in range(30 if rank > 1 else 12):
             yield Case(f"store/tile/{rank}d/{number}", store, partial(_draw_store, rank, None, "bits"))
         for number in range(40 if rank > 2 else 0):
@@ -46,13 +46,13 @@ def list_cases() -> Iterator[Case]:
             draw = partial(_draw_store, rank, None, "bits", interleaved=True)
             yield Case(f"interleave/store/{rank}d/{number}", store, draw)
     for rank in (3, 4, 5):
-        entry = _make_load(f"load_im2col_{rank}d", rank, "im2col")
+        entry = make_load(f"load_im2col_{rank}d", rank, "im2col")
         for number in range(60):
             yield Case(f"im2col/load/{rank}d/{number}", entry, partial(_draw_pixels, rank, False))
-        store = _make_store(f"store_im2col_{rank}d", rank, "im2col_no_offs", "")
+        store = make_store(f"store_im2col_{rank}d", rank, "im2col_no_offs", "")
         for number in range(15):
             yield Case(f"im2col/store/{rank}d/{number}", store, partial(_draw_pixels, rank, True))
-    entry = _make_load("load_atoms_2d", 2, "tile")
+    entry = make_load("load_atoms_2d", 2, "tile")
     for swizzle in (Swizzle.B128_ATOM_32B, Swizzle.B128_ATOM_32B_FLIP_8B, Swizzle.B128_ATOM_64B):
         for number in range(6):
             yield Case(f"atoms/{swizzle.name.lower()}/{number}", entry, partial(_draw_atoms, swizzle))
@@ -62,7 +62,7 @@ def list_cases() -> Iterator[Case]:
 def _list_reductions() -> Iterator[Case]:
     for operation, types in REDUCTIONS.items():
         for rank in (1, 2, 3):
-            entry = _make_store(f"reduce_{operation}_{rank}d", rank, "tile", operation)
+            entry = make_store(f"reduce_{operation}_{rank}d", rank, "tile", operation)
             for dtype in types:
                 kinds = ("near", "wide", "specials", "tiny", "bits") if rank == 2 and dtype.is_float else ("bits",)
                 for kind in kinds:
@@ -74,7 +74,8 @@ def _name_coordinates(rank: int) -> str:
     return ", ".join(f"%c{n + 1}" for n in range(rank))
 
 
-def _make_load(name: str, rank: int, mode: str) -> Entry:
+def make_load(name: str, rank: int, mode: str) -> Entry:
+    """Return a kernel that fills the box, loads into it and returns all of it."""
     taps = f", {{{', '.join(f'%h{n}' for n in range(rank - 2))}}}" if mode == "im2col" else ""
     body = f"""{fill_box("fill")}
 {_NUMBERS}
@@ -89,7 +90,8 @@ bar.sync 0;
     return make_entry(name, body)
 
 
-def _make_store(name: str, rank: int, mode: str, operation: str) -> Entry:
+def make_store(name: str, rank: int, mode: str, operation: str) -> Entry:
+    """Return a kernel that stores a part of the box to a tensor, or reduces it into one."""
     opcode = f"cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{operation}" if operation else (
         f"cp.async.bulk.tensor.{rank}d.global.shared::cta"
     )  # fmt: skip
@@ -136,13 +138,15 @@ def _draw_store(
     rank: int, dtype: ElementType | None, kind: str, random: Random, *, interleaved: bool = False
 ) -> Inputs:  # fmt: skip
     tensor = draw_tiled(random, rank, dtype, interleaved=interleaved)
-    table = make_table(tensor, _draw_place(random, tensor), draw_corner(random, tensor))
+    table = make_table(tensor, _draw_place(random, tensor), draw_corner(random, tensor, stores=True))
     return Inputs(table, _draw_data(random, tensor, kind, BOX), _draw_data(random, tensor, kind), tensor, True)
 
 
 def _draw_pixels(rank: int, stores: bool, random: Random) -> Inputs:
     tensor = draw_im2col(random, rank)
     corner, taps = draw_pixel(random, tensor)
+    if stores:
+        corner = tuple(max(place, 0) for place in corner)
     table = make_table(tensor, _draw_place(random, tensor), corner, () if stores else taps)
     if stores:
         return Inputs(table, random.randbytes(BOX), _draw_data(random, tensor, "bits"), tensor, True)

@@ -81,8 +81,9 @@ def _draw_strides(random: Random, dims: tuple[int, ...], size: int, unit: int, o
     return tuple(strides)
 
 
-def draw_corner(random: Random, tensor: TensorMap) -> tuple[int, ...]:
-    """Return coordinates of a box that is inside the tensor, partly outside, or wholly outside."""
+def draw_corner(random: Random, tensor: TensorMap, *, stores: bool = False) -> tuple[int, ...]:
+    """Return coordinates of a box that is inside the tensor, partly outside, or wholly outside. Without interleave, the
+    device takes only first coordinates that are multiples of 16 bytes; of a store, it takes no negative ones."""
     style = random.random()
     corner: list[int] = []
     for size, box, step in zip(tensor.dims, tensor.box, tensor.element_strides, strict=True):
@@ -91,7 +92,16 @@ def draw_corner(random: Random, tensor: TensorMap) -> tuple[int, ...]:
         far = random.choice((-(2**31), -70_000, -257, 300, 65_536, 2**31 - 1 - box * step))
         pick = random.random()
         corner.append(0 if style < 0.2 else near if pick < 0.6 else far if pick > 0.97 else inside)
+    if stores:
+        corner = [max(place, 0) for place in corner]
+    if tensor.interleave is Interleave.NONE:
+        corner[0] = align_first(tensor, corner[0])
     return tuple(corner)
+
+
+def align_first(tensor: TensorMap, place: int) -> int:
+    """Return a place along the first dimension that is a multiple of 16 bytes."""
+    return place // (16 * 8 // tensor.dtype.bits) * (16 * 8 // tensor.dtype.bits)
 
 
 def draw_im2col(random: Random, rank: int, dtype: ElementType | None = None) -> TensorMap:
@@ -134,4 +144,4 @@ def draw_pixel(random: Random, tensor: TensorMap) -> tuple[tuple[int, ...], tupl
         places.append(low + step * random.randint(0, (last - low) // step))
     channel = random.choice((0, 0, random.randint(-4, tensor.dims[0] + 2)))
     image = random.choice((0, random.randint(-1, tensor.dims[-1])))
-    return (channel, *places, image), tuple(random.randint(0, 4) for _ in places)
+    return (align_first(tensor, channel), *places, image), tuple(random.randint(0, 4) for _ in places)

@@ -4,8 +4,8 @@ Compares the simulator with the scalar `references` beside this file, where a fo
 of this machine. Approximations must be within the manual's error bound. Prints a line per opcode and exits 1 if
 anything differs.
 
-`--gpu --record FOLDER` only runs the forms on the GPU, in less than a minute, and writes its answers. `--answers
-FOLDER` compares the simulator with them on any machine.
+`--gpu --record FOLDER` only runs the forms on the GPU, in less than a minute, and writes its answers; it continues a
+recording of the same GPU. `--answers FOLDER` compares the simulator with them on any machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tools.conformance import launchers, memory_forms, recording, simulated
 from tools.conformance.agreement import Agreement, compare, summarize_judgments
-from tools.conformance.device import NoGpuError
+from tools.conformance.device import Device, NoGpuError
 from tools.conformance.forms import SECTIONS, Case, cases
 from tools.conformance.memory_forms import memory_cases
 from tools.conformance.recording import Recording, RecordingError
@@ -76,17 +76,31 @@ def _select(arguments: argparse.Namespace, target: str) -> list[Case]:
 
 
 def _run_on_gpu(arguments: argparse.Namespace) -> Recording:
-    """Run the cases on the GPU and print those without results."""
-    limits = launchers.Limits(deadline=time.monotonic() + arguments.seconds)
+    """Run the cases on the GPU, except those recorded before, and print those without results."""
+    start = time.monotonic()
+    limits = launchers.Limits(deadline=start + arguments.seconds)
     with launchers.open_launchers(arguments.simulated, arguments.seed) as processes:
         device = processes[0].device
-        print(device.description, flush=True)
-        outcomes = launchers.run(processes, _select(arguments, device.target), limits)
+        print(f"{device.description} (started in {time.monotonic() - start:.0f} s)", flush=True)
+        earlier = _load_earlier(arguments, device)
+        selection = [case for case in _select(arguments, device.target) if case not in earlier]
+        print(f"{len(selection)} forms (listed after {time.monotonic() - start:.0f} s)", flush=True)
+        outcomes = launchers.run(processes, selection, limits)
     for case, outcome in outcomes.items():
         if isinstance(outcome, str):
             print(f"{case.text}  {outcome}")
     results = {case: outcome for case, outcome in outcomes.items() if not isinstance(outcome, str)}
-    return recording.record(device, arguments.seed, results)
+    print(f"{len(results)} answers (after {time.monotonic() - start:.0f} s)", flush=True)
+    return recording.record(device, arguments.seed, results, earlier)
+
+
+def _load_earlier(arguments: argparse.Namespace, device: Device) -> Recording:
+    """Return what is recorded in the folder, if it is of this device and seed; else an empty recording."""
+    if arguments.record and recording.exists(arguments.record):
+        earlier = recording.load(arguments.record)
+        if (earlier.device, earlier.seed) == (device, arguments.seed):
+            return earlier
+    return Recording(device, arguments.seed, {})
 
 
 def _with_recording(answers: Recording, selection: list[Case]) -> Iterable[tuple[Case, Agreement]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.diagnostics import PtxError
-from pyptx.numbers import FORMATS, is_float, split_packed
+from pyptx.numbers import FORMATS, Format, is_float, split_packed
 from pyptx.sim.rules.faults import UNSUPPORTED
 from tools.conformance.forms import Array, Case
 from tools.conformance.modules import TUPLES
@@ -33,15 +33,9 @@ def compare(case: Case, operands: Array, mine: Array | Exception, theirs: Array 
         return failure(case, mine)
     assert theirs is not None
     mine = mine[:, : theirs.shape[1]]
-    different = np.zeros(mine.shape[1], bool)
-    payloads = np.zeros(mine.shape[1], bool)
-    for position in range(mine.shape[0]):
-        unequal = (mine[position] != theirs[position]).any(axis=1)
-        kind = case.outputs[position].type if position < len(case.outputs) else None
-        are_nan = _numberless(mine[position, :, 0], kind) & _numberless(theirs[position, :, 0], kind)
-        payloads |= unequal & are_nan
-        different |= unequal & ~are_nan
-    agreement = Agreement(mine.shape[1], int(different.sum()), int((payloads & ~different).sum()))
+    unequal = (mine != theirs).any(axis=(0, 2))
+    different = (canonicalize(case, mine) != canonicalize(case, theirs)).any(axis=(0, 2))
+    agreement = Agreement(mine.shape[1], int(different.sum()), int((unequal & ~different).sum()))
     if agreement.differing:
         index = int(np.flatnonzero(different)[0])
         inputs = ", ".join(hex(int(column[index, 0])) for column in operands[: len(case.inputs)])
@@ -68,16 +62,22 @@ def failure(case: Case, why: Exception) -> Agreement:
     return Agreement(TUPLES, TUPLES, 0, f"{case.text}  {type(why).__name__}: {first}")
 
 
-def _numberless(words: Array, kind: str | None) -> Array:
-    """Return which words hold a NaN in at least one lane."""
-    lane = split_packed(kind or "")[0]
-    if not is_float(lane) or FORMATS[lane].bits < 16:
-        return np.zeros(len(words), bool)
+def canonicalize(case: Case, results: Array) -> Array:
+    """Return results in which every NaN has the same bits, all of them ones."""
+    copy = results.copy()
+    for words, column in zip(copy, case.outputs, strict=False):
+        lane = split_packed(column.type or "")[0]
+        if is_float(lane) and FORMATS[lane].bits >= 16:
+            words[:, 0] |= _mask_nans(words[:, 0], FORMATS[lane])
+    return copy
+
+
+def _mask_nans(words: Array, form: Format) -> Array:
+    """Return words with ones where a lane holds a NaN."""
     # The bits of a tf32 below its code count as part of the fraction.
-    form = FORMATS[lane]
     width, mask, infinity = form.width, (1 << form.width) - 1, form.exponent_mask << form.shift
-    result = np.zeros(len(words), bool)
-    for part in range(64 // width):
-        piece = (words >> np.uint64(part * width)) & np.uint64(mask)
-        result |= (piece & np.uint64(mask >> 1)) > np.uint64(infinity)
+    result = np.zeros_like(words)
+    for start in range(0, 64, width):
+        lane = (words >> np.uint64(start)) & np.uint64(mask >> 1)
+        result |= np.where(lane > np.uint64(infinity), np.uint64(mask << start), np.uint64(0))
     return result

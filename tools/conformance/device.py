@@ -38,15 +38,15 @@ class Device:
 
 @dataclass(frozen=True)
 class Load:
-    """A cubin to load and the cases of its entries `c0`, `c1`, …"""
+    """A cubin to load, and the entries to run with their cases."""
 
     cubin: bytes
-    cases: tuple[Case, ...]
+    cases: tuple[tuple[str, Case], ...]
 
 
 def serve(connection: Connection, simulated: str | None, seed: int) -> None:
-    """Answer a parent: send the Device, or the reason why there is none; then for each `(load, start)` received, send
-    the results of its cases from that number on. A launch that fails sends the reason and ends this process."""
+    """Answer a parent: send the Device, or the reason why there is none; then for each Load received, send the results
+    of its cases. A launch that fails sends the reason and ends this process."""
     try:
         device = _open_device(simulated)
     except NoGpuError as why:
@@ -54,14 +54,8 @@ def serve(connection: Connection, simulated: str | None, seed: int) -> None:
         return
     connection.send(device)
     try:
-        while (request := connection.recv()) is not None:
-            load, start = request
-            module = call("cuModuleLoadData", load.cubin)
-            for number, case in enumerate(load.cases[start:], start):
-                operands, results = np.ascontiguousarray(draw_operands(case, seed)), empty(case)
-                _launch(module, f"c{number}", (operands, results))
-                connection.send(results)
-            call("cuModuleUnload", module)
+        while (load := connection.recv()) is not None:
+            connection.send(_launch(load, seed))
     except CallError as why:
         connection.send(str(why))
 
@@ -85,17 +79,32 @@ def _open_device(simulated: str | None) -> Device:
     return Device(description, f"{target}a" if f"{target}a" in FIRST_PTX else target)
 
 
-def _launch(module: object, name: str, arrays: Sequence[Array]) -> None:
-    """Run an entry on arrays and copy them back."""
-    function = call("cuModuleGetFunction", module, name.encode())
-    buffers = [int(call("cuMemAlloc", array.nbytes)) for array in arrays]
-    for buffer, array in zip(buffers, arrays, strict=True):
-        call("cuMemcpyHtoD", buffer, array.ctypes.data, array.nbytes)
-    values = (ctypes.c_uint64 * len(buffers))(*buffers)
-    start = ctypes.addressof(values)
-    pointers = (ctypes.c_void_p * len(buffers))(*(start + 8 * n for n in range(len(buffers))))
-    call("cuLaunchKernel", function, CTAS, 1, 1, THREADS, 1, 1, 0, 0, ctypes.addressof(pointers), 0)
+def _launch(load: Load, seed: int) -> list[Array]:
+    """Run the entries of a cubin and return their results. All operands and results are copied at once: where other
+    programs use the GPU, each call that waits for it takes milliseconds."""
+    operands = [np.ascontiguousarray(draw_operands(case, seed)) for _, case in load.cases]
+    results = [empty(case) for _, case in load.cases]
+    data = np.concatenate([array.reshape(-1) for array in (*operands, *results)])
+    module = call("cuModuleLoadData", load.cubin)
+    buffer = int(call("cuMemAlloc", data.nbytes))
+    call("cuMemcpyHtoD", buffer, data.ctypes.data, data.nbytes)
+    ends = np.cumsum([array.size for array in (*operands, *results)])
+    starts = [
+        buffer + data.itemsize * int(end - array.size) for end, array in zip(ends, (*operands, *results), strict=True)
+    ]
+    for (name, _), *addresses in zip(load.cases, starts, starts[len(operands) :], strict=False):
+        _submit(call("cuModuleGetFunction", module, name.encode()), addresses)
     call("cuCtxSynchronize")
-    for buffer, array in zip(buffers, arrays, strict=True):
-        call("cuMemcpyDtoH", array.ctypes.data, buffer, array.nbytes)
-        call("cuMemFree", buffer)
+    call("cuMemcpyDtoH", data.ctypes.data, buffer, data.nbytes)
+    call("cuMemFree", buffer)
+    call("cuModuleUnload", module)
+    parts = np.split(data, ends[:-1])[len(operands) :]
+    return [part.reshape(array.shape) for part, array in zip(parts, results, strict=True)]
+
+
+def _submit(function: object, addresses: Sequence[int]) -> None:
+    """Submit a launch whose parameters are addresses."""
+    values = (ctypes.c_uint64 * len(addresses))(*addresses)
+    start = ctypes.addressof(values)
+    pointers = (ctypes.c_void_p * len(addresses))(*(start + 8 * n for n in range(len(addresses))))
+    call("cuLaunchKernel", function, CTAS, 1, 1, THREADS, 1, 1, 0, 0, ctypes.addressof(pointers), 0)

@@ -54,15 +54,20 @@ class Recording:
         return _unpack(case, answer.data)
 
 
-def record(device: Device, seed: int, results: Mapping[Case, Array]) -> Recording:
-    """Return the recording of results."""
+def record(device: Device, seed: int, results: Mapping[Case, Array], earlier: Recording | None = None) -> Recording:
+    """Return the recording of results, after those of an earlier one."""
     answers = {
         identify(case): Answer(_digest(draw_operands(case, seed).tobytes()), _pack(case, arrays))
         for case, arrays in results.items()
     }
     if len(answers) != len(results):
         raise RecordingError("two cases have the same identity")
-    return Recording(device, seed, answers)
+    return Recording(device, seed, {**(earlier.answers if earlier else {}), **answers})
+
+
+def exists(folder: Path) -> bool:
+    """Return whether a folder has a recording."""
+    return (folder / FILE).exists()
 
 
 def save(recording: Recording, folder: Path) -> Path:

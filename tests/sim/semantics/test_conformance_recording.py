@@ -36,6 +36,10 @@ def test_a_recording_agrees_with_the_simulator(seed: int, tmp_path: Path, capsys
     assert lines[0].startswith("NVIDIA H100 80GB HBM3, sm_90, driver ")
     assert lines[0].endswith(", simulated")
     assert lines[-1].startswith("6 forms, 6 compared, ")
+    options[-3] = "9"
+    assert conformance.main(["--gpu", "--simulated", "h100", "--record", str(tmp_path), *options]) == 0
+    assert "3 forms (listed" in (printed := capsys.readouterr().out)
+    assert "9 forms recorded in " in printed
 
 
 def test_a_case_that_faults_or_is_not_assembled_loses_no_other() -> None:
@@ -51,7 +55,7 @@ def test_a_case_that_faults_or_is_not_assembled_loses_no_other() -> None:
 def test_a_case_that_hangs_loses_no_other() -> None:
     first, second, third, *_ = list_cases()
     endless = replace(second, text="AGAIN: add.u32 tid, tid, 1; bra AGAIN;")
-    outcomes = launch([first, endless, third], Limits(case=4))
+    outcomes = launch([first, endless, third], Limits(launch=4, case=0))
     assert isinstance(outcomes[first], np.ndarray)
     assert isinstance(outcomes[third], np.ndarray)
     assert outcomes[endless] == "no answer within 4 s"

@@ -70,6 +70,8 @@ def _choose_exponents(name: str, kind: str, bias: int) -> tuple[int, int]:
             return max(1, bias - wide), min(most, bias + wide)
         case "tiny":
             return (0, 3) if bias < 100 else (bias // 3, bias * 2 // 3)
+        case "low":
+            return bias // 4, bias // 2
         case "huge":
             return (most - 4, most) if bias < 100 else (bias * 4 // 3, bias * 5 // 3)
         case _:

@@ -79,6 +79,11 @@ def list_cases() -> Iterator[Case]:
             for in_registers in (False, True):
                 for saturates in (False, True) if d == "s32" and a != "b1" else (False,):
                     yield from _list_form(Product(d, a, b, 8, sparse, in_registers, saturates))
+    for name in ("bf16", "tf32"):
+        form = Product("f32", name, name, 24)
+        for steps in (0, 1, 2):
+            draw = partial(_draw_onto_zeros, form, steps)
+            yield Case(f"zeros/{name}/{steps}", _make_entry(form), draw)
 
 
 def _list_form(form: Product) -> Iterator[Case]:
@@ -170,6 +175,12 @@ def _draw(product: Product, kind: str, steps: int, odd: bool, random: Random) ->
         data.append(words.tobytes())
     accumulators = draw_words(random, product.d, kind, 64 * product.n)
     return Inputs(table.ljust(128, b"\0"), b"".join(data), np.ascontiguousarray(accumulators).tobytes())
+
+
+def _draw_onto_zeros(product: Product, steps: int, random: Random) -> Inputs:
+    """Return products below the smallest normal number, and accumulators that are zero."""
+    inputs = _draw(product, "low", steps, False, random)
+    return replace(inputs, out=bytes(len(inputs.out)))
 
 
 def _draw_elements(random: Random, product: Product, kind: str, size: int) -> Array:

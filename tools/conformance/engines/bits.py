@@ -41,7 +41,7 @@ def draw_words(random: Random, name: str, kind: str, count: int) -> Array:
         fraction = choices[(span >> 20) % 4]
     sign = raw >> raw.dtype.type(width - 1) << raw.dtype.type(width - 1)
     words: Array = sign | field << raw.dtype.type(fraction_bits) | fraction
-    if kind == "few":
+    if kind in ("few", "void"):
         words = np.where((span >> 16) % 8 == 0, words, sign)
     if kind == "specials":
         top = (one << raw.dtype.type(width - 1 - fraction_bits)) - one
@@ -72,6 +72,10 @@ def _choose_exponents(name: str, kind: str, bias: int) -> tuple[int, int]:
             return (0, 3) if bias < 100 else (bias // 3, bias * 2 // 3)
         case "low":
             return bias // 4, bias // 2
+        case "void":
+            return 5, 20
+        case "up":
+            return bias - 10, most
         case "huge":
             return (most - 4, most) if bias < 100 else (bias * 4 // 3, bias * 5 // 3)
         case _:

@@ -84,6 +84,8 @@ def list_cases() -> Iterator[Case]:
         for steps in (0, 1, 2):
             draw = partial(_draw_onto_zeros, form, steps)
             yield Case(f"zeros/{name}/{steps}", _make_entry(form), draw)
+            other = replace(form, in_registers=True)
+            yield Case(f"zeros/{name}/void{steps}", _make_entry(other), partial(_draw_void, other, steps))
 
 
 def _list_form(form: Product) -> Iterator[Case]:
@@ -181,6 +183,15 @@ def _draw_onto_zeros(product: Product, steps: int, random: Random) -> Inputs:
     """Return products below the smallest normal number, and accumulators that are zero."""
     inputs = _draw(product, "low", steps, False, random)
     return replace(inputs, out=bytes(len(inputs.out)))
+
+
+def _draw_void(product: Product, steps: int, random: Random) -> Inputs:
+    """Return a B of large numbers, and in registers an A of zeros and few small numbers."""
+    inputs = _draw(product, "up", steps, False, random)
+    data = np.frombuffer(inputs.data, "u4").copy()
+    words = data[SHARED // 4 :].reshape(-1, _WORDS)
+    words[:, :4] = _draw_elements(random, product, "void", 16 * len(words)).view("u4").reshape(-1, 4)
+    return replace(inputs, data=data.tobytes(), out=bytes(len(inputs.out)))
 
 
 def _draw_elements(random: Random, product: Product, kind: str, size: int) -> Array:

@@ -18,8 +18,8 @@ def grid(n: int) -> tuple[int, int, int]:
     return (-(-n // (THREADS * WIDTH)), 1, 1)
 
 
-def make(arch: str = "sm_80") -> Kernel:
-    """Return the kernel for a target."""
+def make(arch: str = "sm_80", *, cache: str | None = None, store_cache: str | None = None) -> Kernel:
+    """Return the kernel for a target, with cache operators for its loads and stores."""
 
     @kernel(
         arch=arch, in_specs=(Tile("n", f32), Tile("n", f32)), out_specs=(Tile("n", f32),),
@@ -33,11 +33,11 @@ def make(arch: str = "sm_80") -> Kernel:
         # Full vectors: every tensor is 16-byte aligned, so the first element of each vector is, too.
         with ptx.if_(first + WIDTH <= n):
             x, y, z = (reg.array(f32, WIDTH) for _ in range(3))
-            ptx.ld(f32, x, ptx.addr(pa, first * 4))
-            ptx.ld(f32, y, ptx.addr(pb, first * 4))
+            ptx.ld(f32, x, ptx.addr(pa, first * 4), cache=cache)
+            ptx.ld(f32, y, ptx.addr(pb, first * 4), cache=cache)
             for i in range(WIDTH):
                 ptx.add(f32, z[i], x[i], y[i])
-            ptx.st(f32, ptx.addr(pc, first * 4), z)
+            ptx.st(f32, ptx.addr(pc, first * 4), z, cache=store_cache)
 
         # The last n mod 4 elements.
         with ptx.else_():

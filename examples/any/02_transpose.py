@@ -15,43 +15,42 @@ from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import f32
 
 SIDE, ROWS = 32, 8
+"""Of a tile, and rows of it that the threads copy at a time."""
 
 
-def grid(m: int, n: int) -> tuple[int, int, int]:
-    """Return the grid for this shape."""
-    return (-(-n // SIDE), -(-m // SIDE), 1)
+def make(arch: str = "sm_80", *, side: int = SIDE, step: int = ROWS) -> Kernel:
+    """Return the kernel for a target. The side is a power of two from 32."""
 
-
-def make(arch: str = "sm_80") -> Kernel:
-    """Return the kernel for a target."""
+    def grid(m: int, n: int) -> tuple[int, int, int]:
+        return (-(-n // side), -(-m // side), 1)
 
     @kernel(
         arch=arch, in_specs=(Tile("m", "n", f32),), out_specs=(Tile("n", "m", f32),),
-        grid=grid, block=(SIDE, ROWS, 1),
+        grid=grid, block=(side, step, 1),
     )  # fmt: skip
     def transpose(a: TensorSpec, out: TensorSpec) -> None:
         rows, columns = a.shape
         pa, po = ptx.global_ptrs(a, out)
-        tile = smem.alloc(f32, (SIDE, SIDE), name="tile")
+        tile = smem.alloc(f32, (side, side), name="tile")
         x, y = ptx.special.tid.x(), ptx.special.tid.y()
-        left, top = ptx.special.ctaid.x() * SIDE, ptx.special.ctaid.y() * SIDE
+        left, top = ptx.special.ctaid.x() * side, ptx.special.ctaid.y() * side
 
         # Phase 1: copy input rows to tile rows. A warp has one y: its banks are x ^ y.
-        for step in range(0, SIDE, ROWS):
-            row, column = top + y + step, left + x
+        for first in range(0, side, step):
+            row, column = top + y + first, left + x
             with ptx.if_((row < rows) & (column < columns)):
                 value = reg.scalar(f32)
                 ptx.ld(f32, value, ptx.mad(row * columns + column, 4, pa, mode="wide"))
-                tile[y + step, x ^ (y + step)] = value
+                tile[y + first, x ^ (y + first)] = value
 
         # Write all rows of the tile before reading any column.
         ptx.bar.sync(0)
 
         # Phase 2: copy tile columns to output rows. Now x is the row in the tile.
-        for step in range(0, SIDE, ROWS):
-            row, column = left + y + step, top + x
+        for first in range(0, side, step):
+            row, column = left + y + first, top + x
             with ptx.if_((row < columns) & (column < rows)):
-                value = tile[x, (y + step) ^ x]
+                value = tile[x, (y + first) ^ x]
                 ptx.st(f32, ptx.mad(row * rows + column, 4, po, mode="wide"), value)
 
     return transpose

@@ -18,7 +18,7 @@ from examples.parts.arithmetic import power_of_two
 from examples.parts.example import Array, Example, Run
 from examples.parts.reduction import cta_reduce
 from examples.parts.rows import Row
-from examples.parts.vectors import store_vector
+from examples.parts.vectors import ONCE, store_vector
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, f32
 
@@ -39,19 +39,22 @@ def exponential(difference: reg.Reg) -> reg.Reg:
     return power_of_two(difference * LOG2E)
 
 
-def make(arch: str = "sm_80", dtype: PtxType = f32) -> Kernel:
+def make(
+    arch: str = "sm_80", dtype: PtxType = f32, *, threads: int = THREADS, cache: str | None = ONCE,
+    store_cache: str | None = None,
+) -> Kernel:  # fmt: skip
     """Return the kernel for a target, of f32 or bf16. A row needs one value above -3e38."""
 
     @kernel(
         arch=arch, in_specs=(Tile("m", "n", dtype),), out_specs=(Tile("m", "n", dtype),),
-        grid=grid, block=(THREADS, 1, 1),
+        grid=grid, block=(threads, 1, 1),
     )  # fmt: skip
     def softmax(x: TensorSpec, y: TensorSpec) -> None:
         n, size = x.shape[1], dtype.bits // 8
         px, py = ptx.global_ptrs(x, y)
         thread = ptx.special.tid.x()
         source, target = (ptx.mad(ptx.special.ctaid.x(), n * size, p, mode="wide") for p in (px, py))
-        row = Row(dtype, source, n, thread, THREADS)
+        row = Row(dtype, source, n, thread, threads, cache)
         largest, total = reg.scalar(f32, LOWEST, name="largest"), reg.scalar(f32, 0, name="total")
 
         def find_largest(values: list[reg.Reg], first: reg.Reg) -> None:
@@ -81,18 +84,18 @@ def make(arch: str = "sm_80", dtype: PtxType = f32) -> Kernel:
 
         # Phase 2: find the row's maximum, rescale each thread's sum to it, and add the sums.
         thread_largest = reg.from_(largest, f32)
-        row_largest = cta_reduce("max", largest, thread, THREADS)
-        row_total = cta_reduce("sum", total * exponential(thread_largest - row_largest), thread, THREADS)
+        row_largest = cta_reduce("max", largest, thread, threads)
+        row_total = cta_reduce("sum", total * exponential(thread_largest - row_largest), thread, threads)
         inverse = ptx.rcp(f32, row_total)
         factor = exponential(kept_largest - row_largest) * inverse
 
         # Phase 3: write the result.
         def store_kept(values: list[reg.Reg], first: reg.Reg) -> None:
-            store_vector(dtype, ptx.addr(target, first * size), [value * factor for value in values])
+            store_vector(dtype, ptx.addr(target, first * size), [value * factor for value in values], cache=store_cache)
 
         def store_rest(values: list[reg.Reg], first: reg.Reg) -> None:
             results = [exponential(value - row_largest) * inverse for value in values]
-            store_vector(dtype, ptx.addr(target, first * size), results)
+            store_vector(dtype, ptx.addr(target, first * size), results, cache=store_cache)
 
         row.visit_kept(store_kept)
         row.visit_rest(store_rest)

@@ -13,7 +13,7 @@ import numpy as np
 from examples.parts.example import Array, Example, Run
 from examples.parts.reduction import cta_reduce
 from examples.parts.rows import Row
-from examples.parts.vectors import load_vector, store_vector
+from examples.parts.vectors import ONCE, load_vector, store_vector
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, f32
 
@@ -27,19 +27,22 @@ def grid(m: int, n: int) -> tuple[int, int, int]:
     return (m, 1, 1)
 
 
-def make(arch: str = "sm_80", dtype: PtxType = f32) -> Kernel:
+def make(
+    arch: str = "sm_80", dtype: PtxType = f32, *, threads: int = THREADS, cache: str | None = ONCE,
+    store_cache: str | None = None,
+) -> Kernel:  # fmt: skip
     """Return the kernel for a target, of f32 or bf16."""
 
     @kernel(
         arch=arch, in_specs=(Tile("m", "n", dtype), Tile("n", dtype)), out_specs=(Tile("m", "n", dtype),),
-        grid=grid, block=(THREADS, 1, 1),
+        grid=grid, block=(threads, 1, 1),
     )  # fmt: skip
     def rmsnorm(x: TensorSpec, w: TensorSpec, y: TensorSpec) -> None:
         n, size = x.shape[1], dtype.bits // 8
         px, pw, py = ptx.global_ptrs(x, w, y)
         thread = ptx.special.tid.x()
         source, target = (ptx.mad(ptx.special.ctaid.x(), n * size, p, mode="wide") for p in (px, py))
-        row = Row(dtype, source, n, thread, THREADS)
+        row = Row(dtype, source, n, thread, threads, cache)
         squares = reg.scalar(f32, 0, name="squares")
 
         # Phase 1: sum the squares, first within the thread, then over the CTA.
@@ -50,7 +53,7 @@ def make(arch: str = "sm_80", dtype: PtxType = f32) -> Kernel:
 
         row.load()
         row.visit(add_squares)
-        total = cta_reduce("sum", squares, thread, THREADS)
+        total = cta_reduce("sum", squares, thread, threads)
 
         # Phase 2: scale. `rsqrt.approx` has a maximum relative error of 2 ** -22.9.
         scale = ptx.rsqrt(f32, ptx.fma(f32, total, 1 / n, EPSILON), approx=True)
@@ -58,7 +61,7 @@ def make(arch: str = "sm_80", dtype: PtxType = f32) -> Kernel:
         def store_scaled(values: list[reg.Reg], first: reg.Reg) -> None:
             weights = load_vector(dtype, ptx.addr(pw, first * size), row.width)
             results = [value * scale * weight for value, weight in zip(values, weights, strict=True)]
-            store_vector(dtype, ptx.addr(target, first * size), results)
+            store_vector(dtype, ptx.addr(target, first * size), results, cache=store_cache)
 
         row.visit(store_scaled)
 

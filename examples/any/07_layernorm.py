@@ -13,7 +13,7 @@ import numpy as np
 from examples.parts.example import HALF, Array, Example, Run
 from examples.parts.reduction import cta_reduce
 from examples.parts.rows import Row
-from examples.parts.vectors import load_vector, store_vector
+from examples.parts.vectors import ONCE, load_vector, store_vector
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, bf16, f32
 
@@ -27,19 +27,22 @@ def grid(m: int, n: int) -> tuple[int, int, int]:
     return (m, 1, 1)
 
 
-def make(arch: str = "sm_80", dtype: PtxType = bf16) -> Kernel:
+def make(
+    arch: str = "sm_80", dtype: PtxType = bf16, *, threads: int = THREADS, cache: str | None = ONCE,
+    store_cache: str | None = None,
+) -> Kernel:  # fmt: skip
     """Return the kernel for a target, of f32 or bf16."""
 
     @kernel(
         arch=arch, in_specs=(Tile("m", "n", dtype), Tile("n", dtype), Tile("n", dtype)),
-        out_specs=(Tile("m", "n", dtype),), grid=grid, block=(THREADS, 1, 1),
+        out_specs=(Tile("m", "n", dtype),), grid=grid, block=(threads, 1, 1),
     )  # fmt: skip
     def layernorm(x: TensorSpec, w: TensorSpec, b: TensorSpec, y: TensorSpec) -> None:
         n, size = x.shape[1], dtype.bits // 8
         px, pw, pb, py = ptx.global_ptrs(x, w, b, y)
         thread = ptx.special.tid.x()
         source, target = (ptx.mad(ptx.special.ctaid.x(), n * size, p, mode="wide") for p in (px, py))
-        row = Row(dtype, source, n, thread, THREADS)
+        row = Row(dtype, source, n, thread, threads, cache)
         total, squares = reg.scalar(f32, 0, name="total"), reg.scalar(f32, 0, name="squares")
 
         # Phase 1: the mean.
@@ -50,7 +53,7 @@ def make(arch: str = "sm_80", dtype: PtxType = bf16) -> Kernel:
 
         row.load()
         row.visit(add_values)
-        mean = cta_reduce("sum", total, thread, THREADS) * (1 / n)
+        mean = cta_reduce("sum", total, thread, threads) * (1 / n)
 
         # Phase 2: the variance.
         def add_squares(values: list[reg.Reg], first: reg.Reg) -> None:
@@ -60,7 +63,7 @@ def make(arch: str = "sm_80", dtype: PtxType = bf16) -> Kernel:
                 ptx.fma(f32, squares, deviation, deviation, squares)
 
         row.visit(add_squares)
-        variance = cta_reduce("sum", squares, thread, THREADS) * (1 / n)
+        variance = cta_reduce("sum", squares, thread, threads) * (1 / n)
         scale = ptx.rsqrt(f32, variance + EPSILON, approx=True)
 
         # Phase 3: write the result.
@@ -70,7 +73,7 @@ def make(arch: str = "sm_80", dtype: PtxType = bf16) -> Kernel:
                 ptx.fma(f32, (value - mean) * scale, weight, bias)
                 for value, weight, bias in zip(values, weights, biases, strict=True)
             ]
-            store_vector(dtype, ptx.addr(target, first * size), results)
+            store_vector(dtype, ptx.addr(target, first * size), results, cache=store_cache)
 
         row.visit(store_normalized)
 

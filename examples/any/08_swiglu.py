@@ -22,11 +22,6 @@ THREADS, VECTORS = 256, 2
 LOG2E = math.log2(math.e)
 
 
-def count_elements(dtype: PtxType) -> int:
-    """Return how many elements a CTA computes."""
-    return THREADS * VECTORS * 128 // dtype.bits
-
-
 @intrinsic
 def combine(gate: reg.Reg, up: reg.Reg) -> reg.Reg:
     """Return gate / (1 + exp(-gate)) * up. The approximate division, within 2 ulp, returns 0 for a divisor above
@@ -34,16 +29,20 @@ def combine(gate: reg.Reg, up: reg.Reg) -> reg.Reg:
     return ptx.div(f32, gate, power_of_two(gate * -LOG2E) + 1.0, approx=True) * up
 
 
-def make(arch: str = "sm_80", dtype: PtxType = bf16) -> Kernel:
+def make(
+    arch: str = "sm_80", dtype: PtxType = bf16, *, threads: int = THREADS, vectors: int = VECTORS,
+    cache: str | None = ONCE, store_cache: str | None = None,
+) -> Kernel:  # fmt: skip
     """Return the kernel for a target, of f32 or bf16."""
-    width, elements, size = 128 // dtype.bits, count_elements(dtype), dtype.bits // 8
+    width, size = 128 // dtype.bits, dtype.bits // 8
+    elements = threads * vectors * width
 
     def grid(m: int, n: int) -> tuple[int, int, int]:
         return (-(-m * n // elements), 1, 1)
 
     @kernel(
         arch=arch, in_specs=(Tile("m", "n", dtype), Tile("m", "n", dtype)), out_specs=(Tile("m", "n", dtype),),
-        grid=grid, block=(THREADS, 1, 1),
+        grid=grid, block=(threads, 1, 1),
     )  # fmt: skip
     def swiglu(gate: TensorSpec, up: TensorSpec, y: TensorSpec) -> None:
         total = gate.shape[0] * gate.shape[1]
@@ -53,22 +52,22 @@ def make(arch: str = "sm_80", dtype: PtxType = bf16) -> Kernel:
             [ptx.mad(first, size, p, mode="wide") for p in (pg, pu)],
             ptx.mad(first, size, py, mode="wide"),
         )
-        starts = [(ptx.special.tid.x() + part * THREADS) * width for part in range(VECTORS)]
+        starts = [(ptx.special.tid.x() + part * threads) * width for part in range(vectors)]
 
         # Full CTAs: loads of all vectors, then arithmetic and stores.
         is_full = first + elements <= total
         with ptx.if_(is_full):
             operands = [
-                [load_vector(dtype, ptx.addr(source, start * size), width, cache=ONCE) for source in sources]
+                [load_vector(dtype, ptx.addr(source, start * size), width, cache=cache) for source in sources]
                 for start in starts
             ]
             for start, pair in zip(starts, operands, strict=True):
                 results = [combine(*values) for values in zip(*pair, strict=True)]
-                store_vector(dtype, ptx.addr(target, start * size), results)
+                store_vector(dtype, ptx.addr(target, start * size), results, cache=store_cache)
 
         # The last CTA may have fewer elements, and processes them one by one.
         with ptx.else_():
-            for i in ptx.range_(ptx.special.tid.x(), total - first, THREADS):
+            for i in ptx.range_(ptx.special.tid.x(), total - first, threads):
                 (g,), (u,) = (load_vector(dtype, ptx.addr(source, i * size), 1) for source in sources)
                 store_vector(dtype, ptx.addr(target, i * size), [combine(g, u)])
 

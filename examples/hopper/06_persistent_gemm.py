@@ -28,6 +28,8 @@ The protocol:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from examples.parts import epilogue, operand_ring
 from examples.parts.epilogue import BUFFERS, SLICE
 from examples.parts.example import HALF, Example, Run, count_gemm_flops
@@ -51,43 +53,61 @@ BAND = 8
 """Rows of cluster tiles in a band: about the root of the 66 that are in flight."""
 
 
-def count_tiles(m: int, n: int) -> tuple[int, int]:
-    """Return the number of rows and columns of tiles; a cluster computes 256 x 256."""
-    return -(-m // (BM * CTAS)), -(-n // BN)
+@dataclass(frozen=True)
+class Config:
+    """What a CTA computes at a time, and how it shares and orders that."""
+
+    columns: int = BN
+    """Of a tile of 128 rows."""
+    stages: int = STAGES
+    ctas: int = CTAS
+    """Of a cluster, which computes `ctas` tiles, one below the other."""
+    band: int = BAND
+    """Rows of clusters' tiles in a band."""
+    buffers: int = BUFFERS
+    """Of 64 x 64 results, for each consumer."""
+    registers: tuple[int, int] = (PRODUCER_REGISTERS, CONSUMER_REGISTERS)
+    """Per thread of the producer and of the consumers."""
+
+    def count_tiles(self, m: int, n: int) -> tuple[int, int]:
+        """Return the number of rows and columns of clusters' tiles."""
+        return -(-m // (BM * self.ctas)), -(-n // self.columns)
+
+    def grid(self, m: int, n: int, k: int, sms: int) -> tuple[int, int, int]:
+        """Return the grid for this shape: a cluster per group of SMs, but no more than tiles."""
+        del k
+        if sms < self.ctas or sms % self.ctas:
+            raise ValueError(f"sms must be a positive multiple of {self.ctas}, the CTAs of a cluster; found {sms}")
+        rows, columns = self.count_tiles(m, n)
+        return (min(sms, rows * columns * self.ctas), 1, 1)
 
 
-def grid(m: int, n: int, k: int, sms: int) -> tuple[int, int, int]:
-    """Return the grid for this shape: a cluster per pair of SMs, but no more than tiles."""
-    del k
-    if sms < CTAS or sms % CTAS:
-        raise ValueError(f"sms must be a positive multiple of {CTAS}, the CTAs of a cluster; found {sms}")
-    rows, columns = count_tiles(m, n)
-    return (min(sms, rows * columns * CTAS), 1, 1)
-
-
-def make(arch: str = "sm_90a") -> Kernel:
+def make(arch: str = "sm_90a", config: Config = Config()) -> Kernel:
     """Return the kernel for sm_90a, the only target with wgmma.
 
     Long: the phases of a kernel share its registers and barriers.
     """
+    (stages, ctas, width), grid = (config.stages, config.ctas, config.columns), config.grid
     operands = (
         Tile.wgmma_a("m", "k", bf16, tile_m=BM, tile_k=BK),
-        Tile.wgmma_a("n", "k", bf16, tile_m=BN // CTAS, tile_k=BK),
+        Tile.wgmma_a("n", "k", bf16, tile_m=width // ctas, tile_k=BK),
     )
     result = Tile("m", "n", bf16, Layout.TMA_128B, tma_box=(epilogue.ROWS, SLICE))
 
     @kernel(
-        arch=arch, in_specs=operands, out_specs=(result,), grid=grid, block=(THREADS, 1, 1), cluster=(CTAS, 1, 1)
+        arch=arch, in_specs=operands, out_specs=(result,), grid=grid, block=(THREADS, 1, 1), cluster=(ctas, 1, 1)
     )  # fmt: skip
     def persistent_gemm(a: TensorSpec, b: TensorSpec, c: TensorSpec, *, sms: int = 132) -> None:
         # Long: the phases share registers and barriers.
         (m, depth), n = a.shape, b.shape[0]
-        rows, columns = count_tiles(m, n)
-        clusters = grid(m, n, depth, sms)[0] // CTAS
-        sa = smem.wgmma_tile(bf16, (STAGES, CONSUMERS, BM // CONSUMERS, BK), name="sa")
-        sb = smem.wgmma_tile(bf16, (STAGES, CTAS, BN // CTAS, BK), name="sb")
-        sc = smem.alloc(bf16, (CONSUMERS, BUFFERS, epilogue.ROWS, SLICE), swizzle="128B", align=1024, name="sc")
-        ring = OperandRing(sa, sb, smem.mbarrier(STAGES, name="full"), smem.mbarrier(STAGES, name="empty"))
+        rows, columns = config.count_tiles(m, n)
+        clusters = grid(m, n, depth, sms)[0] // ctas
+        sa = smem.wgmma_tile(bf16, (stages, CONSUMERS, BM // CONSUMERS, BK), name="sa")
+        sb = smem.wgmma_tile(bf16, (stages, ctas, width // ctas, BK), name="sb")
+        sc = smem.alloc(
+            bf16, (CONSUMERS, config.buffers, epilogue.ROWS, SLICE), swizzle="128B", align=1024, name="sc"
+        )  # fmt: skip
+        ring = OperandRing(sa, sb, smem.mbarrier(stages, name="full"), smem.mbarrier(stages, name="empty"))
         thread, rank = ptx.special.tid.x(), ptx.special.cluster_ctarank()
         group, lane, cluster = thread >> 7, thread & 31, ptx.special.clusterid.x()
 
@@ -97,20 +117,20 @@ def make(arch: str = "sm_90a") -> Kernel:
         ptx.cluster.sync()
 
         with ptx.if_(group == 0):
-            ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
+            ptx.setmaxnreg_dec(config.registers[0])
             with ptx.if_(thread < 32), ptx.if_(elect()):
-                slot = ptx.pipeline(STAGES)
+                slot = ptx.pipeline(stages)
                 for tile in ptx.range_(cluster, rows * columns, clusters):
-                    row, column = find_grouped_tile(tile, rows, columns, BAND)
-                    top, left = (row * CTAS + rank) * BM, column * BN
+                    row, column = find_grouped_tile(tile, rows, columns, config.band)
+                    top, left = (row * ctas + rank) * BM, column * width
                     for k in ptx.range_(0, depth, BK):
-                        operand_ring.load_stage(ring, slot, a, b, k, top, left, rank)
+                        operand_ring.load_stage(ring, slot, a, b, k, top, left, rank if ctas > 1 else None)
                         slot.advance()
 
         with ptx.else_():
-            ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-            consumer, slot, previous = group - 1, ptx.pipeline(STAGES), reg.scalar(u32, 0, name="previous")
-            sums = reg.wgmma_frag(m=BM // CONSUMERS, n=BN, dtype=f32, name="sum")
+            ptx.setmaxnreg_inc(config.registers[1])
+            consumer, slot, previous = group - 1, ptx.pipeline(stages), reg.scalar(u32, 0, name="previous")
+            sums = reg.wgmma_frag(m=BM // CONSUMERS, n=width, dtype=f32, name="sum")
             writer = epilogue.make_writer(thread, group, lane)
             for tile in ptx.range_(cluster, rows * columns, clusters):
                 # Phase 1: multiply. One group of products stays in flight during the wait for the next stage.
@@ -127,8 +147,8 @@ def make(arch: str = "sm_90a") -> Kernel:
                 operand_ring.release(ring, previous, lane)
 
                 # Phase 2: write the result. The last stores are still under way when the next tile begins.
-                row, column = find_grouped_tile(tile, rows, columns, BAND)
-                top, left = (row * CTAS + rank) * BM + consumer * epilogue.ROWS, column * BN
+                row, column = find_grouped_tile(tile, rows, columns, config.band)
+                top, left = (row * ctas + rank) * BM + consumer * epilogue.ROWS, column * width
                 epilogue.store_tile(writer, sums, sc, consumer, c, left, top, is_first=False)
             ptx.cp.async_.bulk.wait_group(0, pred=writer.leader)
 

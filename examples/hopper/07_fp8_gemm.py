@@ -96,7 +96,7 @@ def load_scales(scales: reg.RegArray, addresses: list[reg.Reg], step: reg.Reg) -
         ptx.ld(f32, register, ptx.addr(address, step * 4))
 
 
-def make(arch: str = "sm_90a") -> Kernel:
+def make(arch: str = "sm_90a", *, stages: int = STAGES, band: int = BAND) -> Kernel:
     """Return the kernel for sm_90a, the only target with wgmma.
 
     Long: the phases of a kernel share its registers and barriers.
@@ -120,10 +120,10 @@ def make(arch: str = "sm_90a") -> Kernel:
         rows, columns = count_tiles(m, n)
         clusters = grid(m, n, depth, blocks, row_blocks, sms)[0] // CTAS
         pa, pb = ptx.global_ptrs(a_scale, b_scale)
-        sa = smem.wgmma_tile(e4m3, (STAGES, CONSUMERS, BM // CONSUMERS, BK), name="sa")
-        sb = smem.wgmma_tile(e4m3, (STAGES, CTAS, BN // CTAS, BK), name="sb")
+        sa = smem.wgmma_tile(e4m3, (stages, CONSUMERS, BM // CONSUMERS, BK), name="sa")
+        sb = smem.wgmma_tile(e4m3, (stages, CTAS, BN // CTAS, BK), name="sb")
         sc = smem.alloc(bf16, (CONSUMERS, BUFFERS, epilogue.ROWS, SLICE), swizzle="128B", align=1024, name="sc")
-        ring = OperandRing(sa, sb, smem.mbarrier(STAGES, name="full"), smem.mbarrier(STAGES, name="empty"))
+        ring = OperandRing(sa, sb, smem.mbarrier(stages, name="full"), smem.mbarrier(stages, name="empty"))
         thread, rank = ptx.special.tid.x(), ptx.special.cluster_ctarank()
         group, lane, cluster = thread >> 7, thread & 31, ptx.special.clusterid.x()
 
@@ -135,9 +135,9 @@ def make(arch: str = "sm_90a") -> Kernel:
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
             with ptx.if_(thread < 32), ptx.if_(elect()):
-                slot = ptx.pipeline(STAGES)
+                slot = ptx.pipeline(stages)
                 for tile in ptx.range_(cluster, rows * columns, clusters):
-                    row, column = find_grouped_tile(tile, rows, columns, BAND)
+                    row, column = find_grouped_tile(tile, rows, columns, band)
                     top, left = (row * CTAS + rank) * BM, column * BN
                     for k in ptx.range_(0, depth, BK):
                         operand_ring.load_stage(ring, slot, a, b, k, top, left, rank)
@@ -145,7 +145,7 @@ def make(arch: str = "sm_90a") -> Kernel:
 
         with ptx.else_():
             ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-            consumer, slot = group - 1, ptx.pipeline(STAGES)
+            consumer, slot = group - 1, ptx.pipeline(stages)
             sums = reg.wgmma_frag(m=BM // CONSUMERS, n=BN, dtype=f32, name="sum")
             partial = reg.wgmma_frag(m=BM // CONSUMERS, n=BLOCK, dtype=f32, name="partial")
             scales = reg.array(f32, 2 + HALVES, name="scale")
@@ -153,7 +153,7 @@ def make(arch: str = "sm_90a") -> Kernel:
             # The lane's first row within the CTA's tile: 16 rows per warp; the second is 8 below.
             lane_row = consumer * epilogue.ROWS + ((thread >> 5) & 3) * 16 + (lane >> 2)
             for tile in ptx.range_(cluster, rows * columns, clusters):
-                row, column = find_grouped_tile(tile, rows, columns, BAND)
+                row, column = find_grouped_tile(tile, rows, columns, band)
                 top, left = (row * CTAS + rank) * BM, column * BN
 
                 # Phase 1: multiply and promote. Rows and blocks past the end of a matrix use the scales of the last.

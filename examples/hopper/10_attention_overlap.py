@@ -39,6 +39,7 @@ TMA writes and wgmma reads in the async proxy, and phases and waits order them: 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from examples.parts.attention import attend, count_flops
 from examples.parts.example import HALF, Example, Run
@@ -77,7 +78,20 @@ def grid(h: int, s: int, d: int) -> tuple[int, int, int]:
     return (-(-s // QUERIES), h, 1)
 
 
-def make(arch: str = "sm_90a") -> Kernel:
+@dataclass(frozen=True)
+class Config:
+    """How blocks are computed; None is what the head dimension suggests."""
+
+    keys: int | None = None
+    """Of a block."""
+    share: int | None = None
+    """Every how many exponentials one is a polynomial, or 0."""
+    stages: int = STAGES
+    takes_turns: bool = True
+    """Whether the consumers issue their products in turns."""
+
+
+def make(arch: str = "sm_90a", config: Config = Config()) -> Kernel:
     """Return the kernel for sm_90a, the only target with wgmma.
 
     Long: the phases of a kernel share its registers and barriers.
@@ -94,14 +108,15 @@ def make(arch: str = "sm_90a") -> Kernel:
         # Long: the phases share registers and barriers.
         _, length, dim = q.shape
         check_dim(dim, SHARES)
-        block, scale = KEYS[dim, causal], math.log2(math.e) / math.sqrt(dim)  # exp(x / sqrt(d)) = 2 ** (x scale)
+        block, share = config.keys or KEYS[dim, causal], SHARES[dim] if config.share is None else config.share
+        stages, scale = config.stages, math.log2(math.e) / math.sqrt(dim)  # exp(x / sqrt(d)) = 2 ** (x scale)
         (plse,) = ptx.global_ptrs(lse)
         sq = smem.wgmma_tile(bf16, (CONSUMERS, ROWS, dim), "K", name="sq")
-        sk = smem.wgmma_tile(bf16, (STAGES, block, dim), "K", name="sk")
-        sv = smem.wgmma_tile(bf16, (STAGES, block, dim), "MN", name="sv")
+        sk = smem.wgmma_tile(bf16, (stages, block, dim), "K", name="sk")
+        sv = smem.wgmma_tile(bf16, (stages, block, dim), "MN", name="sv")
         ready = smem.mbarrier(1, name="ready")
-        full_k, empty_k = smem.mbarrier(STAGES, name="full_k"), smem.mbarrier(STAGES, name="empty_k")
-        full_v, empty_v = smem.mbarrier(STAGES, name="full_v"), smem.mbarrier(STAGES, name="empty_v")
+        full_k, empty_k = smem.mbarrier(stages, name="full_k"), smem.mbarrier(stages, name="empty_k")
+        full_v, empty_v = smem.mbarrier(stages, name="full_v"), smem.mbarrier(stages, name="empty_v")
         thread = reg.from_(ptx.special.tid.x(), s32)
         group, lane, head = thread >> 7, thread & 31, ptx.special.ctaid.y()
         top = (-(-length // QUERIES) - 1 - reg.from_(ptx.special.ctaid.x(), s32)) * QUERIES
@@ -110,7 +125,7 @@ def make(arch: str = "sm_90a") -> Kernel:
 
         with ptx.if_(thread == 0):
             ptx.mbarrier.init(ready[0], 1)
-            for stage in range(STAGES):
+            for stage in range(stages):
                 for full, empty in ((full_k, empty_k), (full_v, empty_v)):
                     ptx.mbarrier.init(full[stage], 1)
                     ptx.mbarrier.init(empty[stage], CONSUMERS * WARPS)
@@ -122,7 +137,7 @@ def make(arch: str = "sm_90a") -> Kernel:
                 ptx.mbarrier.arrive_expect_tx(ready[0], sq.size)
                 for consumer in range(CONSUMERS):
                     load_tile(sq[consumer], q, top + consumer * ROWS, head, ready[0])
-                ring = ptx.pipeline(STAGES)
+                ring = ptx.pipeline(stages)
                 for row in ptx.range_(last, -1, -block):
                     for source, tile, full, empty in ((k, sk, full_k, empty_k), (v, sv, full_v, empty_v)):
                         ptx.mbarrier.wait(empty[ring.stage], ring.phase ^ 1)
@@ -142,7 +157,15 @@ def make(arch: str = "sm_90a") -> Kernel:
                 ptx.mov(f32, register, 0)
             start = top + consumer * ROWS
             rows = [start + ((thread >> 5) & 3) * 16 + (lane >> 2) + 8 * half for half in range(2)]
-            keys, values = ptx.pipeline(STAGES), ptx.pipeline(STAGES)
+            keys, values = ptx.pipeline(stages), ptx.pipeline(stages)
+
+            def take_turn() -> None:
+                if config.takes_turns:
+                    turn.sync()
+
+            def end_turn() -> None:
+                if config.takes_turns:
+                    other.arrive()
 
             def mask(key: reg.Reg) -> None:
                 """Exclude keys after the query or the sequence, if the block has such keys."""
@@ -151,22 +174,23 @@ def make(arch: str = "sm_90a") -> Kernel:
                     mask_scores(scores, [((row + 1).min(length) if causal else length) - first for row in rows])
 
             # Phase 1: compute the weights of the last block, in the consumer's first turn.
-            with ptx.if_(consumer == 1):
-                other.arrive()
+            if config.takes_turns:
+                with ptx.if_(consumer == 1):
+                    other.arrive()
             ptx.mbarrier.wait(ready[0], 0)
             ptx.mbarrier.wait(full_k[keys.stage], keys.phase)
-            turn.sync()
+            take_turn()
             ptx.wgmma.fence()
             multiply_transposed(scores, sq[consumer], sk[keys.stage])
             ptx.wgmma.commit_group()
-            other.arrive()
+            end_turn()
             ptx.wgmma.wait_group(0)
             ptx.mbarrier.arrive(empty_k[keys.stage], pred=leader)
             keys.advance()
             if causal or length % block:
                 mask(last)
             raise_peaks(scores, peaks, totals, scale)
-            weigh(scores, peaks, totals, scale, SHARES[dim])
+            weigh(scores, peaks, totals, scale, share)
             pack(scores, weights)
             ptx.mbarrier.wait(full_v[values.stage], values.phase)
 
@@ -174,13 +198,13 @@ def make(arch: str = "sm_90a") -> Kernel:
                 # Phase 2: issue the scores of this block, then the product of the weights and values of the one before.
                 # No other instruction may access their registers from the fence to their waits.
                 ptx.mbarrier.wait(full_k[keys.stage], keys.phase)
-                turn.sync()
+                take_turn()
                 ptx.wgmma.fence()
                 multiply_transposed(scores, sq[consumer], sk[keys.stage])
                 ptx.wgmma.commit_group()
                 multiply_add(sums, weights, sv[values.stage])
                 ptx.wgmma.commit_group()
-                other.arrive()
+                end_turn()
 
                 # Phase 3: the scores are complete. Compute the weights while the other product runs.
                 ptx.wgmma.wait_group(1)
@@ -189,7 +213,7 @@ def make(arch: str = "sm_90a") -> Kernel:
                 if causal and block < QUERIES:
                     mask(key)
                 factors = raise_peaks(scores, peaks, totals, scale)
-                weigh(scores, peaks, totals, scale, SHARES[dim])
+                weigh(scores, peaks, totals, scale, share)
                 stage, _ = values.advance()
                 ptx.mbarrier.wait(full_v[values.stage], values.phase)
                 ptx.wgmma.wait_group(0)
@@ -201,8 +225,9 @@ def make(arch: str = "sm_90a") -> Kernel:
             ptx.wgmma.fence()
             multiply_add(sums, weights, sv[values.stage])
             ptx.wgmma.commit_group()
-            with ptx.if_(consumer == 0):
-                turn.sync()
+            if config.takes_turns:
+                with ptx.if_(consumer == 0):
+                    turn.sync()
             ptx.wgmma.wait_group(0)
 
             # Phase 5: divide by the totals, and write the result over the queries.

@@ -123,7 +123,7 @@ def verify(case: Case, outputs: list[Any]) -> float:
         wide = expected.double()
         difference, size = (actual.double() - wide).abs_(), float(wide.square().mean().sqrt())
         error = float(difference.square().mean().sqrt()) / size
-        outliers = int((~(difference <= OUTLIER * bound * (wide.abs_() + size))).sum())
+        outliers = int((~(difference <= OUTLIER * bound * (wide.abs() + size))).sum())
         assert error <= bound, f"{where}: error {error:.3g}, expected at most {bound:.2g}; {outliers} elements are off"
         assert outliers == 0, f"{where}: {outliers} elements are off"
         errors.append(error)

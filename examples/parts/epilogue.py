@@ -62,11 +62,14 @@ def store_tile(
     `buffers` is (consumer, buffer, row, column). The stores may still be reading the last two buffers on return; before
     it ends, the leader waits for its groups. `is_first`: no earlier tile has used the buffers.
     """
-    for part in range(2 * sums.count // SLICE):
-        buffer = buffers[consumer, part % BUFFERS]
-        if part >= BUFFERS or not is_first:
-            # Wait until the store of two slices ago has read this buffer. Only the committing thread can wait.
-            ptx.cp.async_.bulk.wait_group(BUFFERS - 1, read=True, pred=writer.leader)
+    count, slices = buffers.shape[1], 2 * sums.count // SLICE
+    if slices % count:
+        raise ValueError(f"the {slices} slices of a tile must take {count} buffers in turns, the same in each tile")
+    for part in range(slices):
+        buffer = buffers[consumer, part % count]
+        if part >= count or not is_first:
+            # Wait until the last store from this buffer has read it. Only the committing thread can wait.
+            ptx.cp.async_.bulk.wait_group(count - 1, read=True, pred=writer.leader)
             writer.barrier.sync()
         store_slice(sums[part * SLICE // 2 : (part + 1) * SLICE // 2], buffer.address() + writer.offset)
         # The fence in each writing thread and then the barrier make all writes visible to the leader's store.

@@ -29,6 +29,8 @@ class Row:
     length: int
     thread: reg.Reg
     threads: int
+    cache: str | None = ONCE
+    """The cache operator of the first access to each value."""
     kept: list[list[reg.Reg]] = field(default_factory=list[list[reg.Reg]])
 
     @property
@@ -46,10 +48,10 @@ class Row:
         for part in range(min(-(-self.length // self.step), KEPT // self.width)):
             first = self._start(part)
             if (part + 1) * self.step <= self.length:
-                self.kept.append(self._read(first, ONCE))
+                self.kept.append(self._read(first, self.cache))
                 continue
             with ptx.if_(first < self.length):
-                self.kept.append(self._read(first, ONCE))
+                self.kept.append(self._read(first, self.cache))
 
     def visit(self, visitor: Visitor) -> None:
         """Call the visitor for each of the thread's vectors."""

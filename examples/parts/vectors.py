@@ -32,7 +32,9 @@ def load_vector(dtype: PtxType, address: object, width: int, *, cache: str | Non
 
 
 @intrinsic
-def store_vector(dtype: PtxType, address: object, values: list[reg.Reg]) -> None:
+def store_vector(
+    dtype: PtxType, address: object, values: list[reg.Reg], *, cache: str | None = None
+) -> None:  # fmt: skip
     """Store adjacent values, rounded to `dtype`."""
     if dtype == f32:
         words = values
@@ -41,7 +43,7 @@ def store_vector(dtype: PtxType, address: object, values: list[reg.Reg]) -> None
     else:
         words = [pack(low, high) for low, high in zip(values[::2], values[1::2], strict=True)]
     stored = f32 if dtype == f32 else b16 if len(values) == 1 else b32
-    ptx.st(stored, address, words if len(words) > 1 else words[0])
+    ptx.st(stored, address, words if len(words) > 1 else words[0], cache=cache)
 
 
 def pack(low: reg.Reg, high: reg.Reg) -> reg.Reg:

@@ -55,9 +55,9 @@ def test_inputs_have_the_shapes_and_types_of_those_in_numpy(example: Example) ->
 def test_a_single_wrong_element_and_one_not_written_are_noticed(device: None) -> None:
     example = find_example("any/rmsnorm")
     case = prepare(example, replace(example.runs[1], shape={"m": 64, "n": 1302}))
+    right = case.expected[0].float()
     report = bench(case, example.make("sm_90a"))
     assert report.error < 1e-6
-    right = case.expected[0].float()
     assert verify(case, [right]) < 1e-6
     for value in (float("nan"), 3.0):
         wrong = right.clone()

@@ -1,10 +1,18 @@
-"""Variants of the examples' kernels that are worth a measurement: template parameters, and shapes."""
+"""Variants of the examples' kernels that are worth a measurement: template parameters, and shapes.
+
+Each has the example's default as the first, to be compared with.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
+
+Gemm: Any = import_module("examples.hopper.06_persistent_gemm").Config
+Attention: Any = import_module("examples.hopper.10_attention_overlap").Config
+ONCE = "L1::no_allocate"
 
 
 @dataclass(frozen=True)
@@ -13,10 +21,84 @@ class Variant:
 
     label: str
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    shape: Mapping[str, int] | None = None
+    shape: Mapping[str, Any] | None = None
 
 
-VARIANTS: dict[str, list[Variant]] = {}
+def make_gemms(side: int) -> list[Variant]:
+    """Return variants of a product of square matrices."""
+    configs: dict[str, tuple[Any, int]] = {
+        "default": (Gemm(), 132),
+        "128 SMs": (Gemm(), 128),
+        "no cluster": (Gemm(ctas=1), 132),
+        "cluster of 4": (Gemm(ctas=4), 128),
+        "band 4": (Gemm(band=4), 132),
+        "band 16": (Gemm(band=16), 132),
+        "3 stages, 4 buffers": (Gemm(stages=3, buffers=4), 132),
+        "1 buffer": (Gemm(buffers=1), 132),
+        "240 registers": (Gemm(registers=(24, 240)), 132),
+        "128 columns, 6 stages": (Gemm(columns=128, stages=6), 132),
+        "192 columns, 5 stages": (Gemm(columns=192, stages=5, buffers=1), 132),
+    }
+    return [
+        Variant(f"{side} {label}", {"config": config}, {"m": side, "n": side, "k": side, "sms": sms})
+        for label, (config, sms) in configs.items()
+    ]
+
+
+def make_rows(threads: tuple[int, ...], shape: Mapping[str, int]) -> list[Variant]:
+    """Return variants of a kernel that reads and writes rows once."""
+    return [
+        *(Variant(f"{count} threads", {"threads": count}, shape) for count in threads),
+        Variant("plain loads", {"cache": None}, shape),
+        Variant("streaming stores", {"store_cache": "cs"}, shape),
+        Variant("streaming loads and stores", {"cache": "cs", "store_cache": "cs"}, shape),
+    ]
+
+
+ATTENTION = {"h": 16, "s": 16384, "d": 128}
+VARIANTS: dict[str, list[Variant]] = {
+    "hopper/persistent_gemm": [*make_gemms(8192), *make_gemms(4096)],
+    "hopper/attention_overlap": [
+        Variant("default", {}, ATTENTION),
+        Variant("128 keys", {"config": Attention(keys=128)}, ATTENTION),
+        Variant("128 keys, 3 stages", {"config": Attention(keys=128, stages=3)}, ATTENTION),
+        Variant("no turns", {"config": Attention(takes_turns=False)}, ATTENTION),
+        Variant("128 keys, no turns", {"config": Attention(keys=128, takes_turns=False)}, ATTENTION),
+        Variant("1 of 8 by FMA", {"config": Attention(share=8)}, ATTENTION),
+        Variant("1 of 4 by FMA", {"config": Attention(share=4)}, ATTENTION),
+        Variant("causal", {}, {**ATTENTION, "causal": True}),
+        Variant("64 wide", {}, {**ATTENTION, "d": 64, "h": 32}),
+        Variant("256 wide", {}, {**ATTENTION, "d": 256, "h": 8}),
+    ],
+    "hopper/fp8_gemm": [
+        Variant("default"),
+        Variant("band 16", {"band": 16}),
+        Variant("band 4", {"band": 4}),
+        Variant("3 stages", {"stages": 3}),
+        Variant("8192", {}, {"m": 8192, "n": 8192, "k": 8192, "kb": 64, "nb": 64, "sms": 132}),
+    ],
+    "any/softmax": make_rows((256, 128, 512), {"m": 65536, "n": 4096}),
+    "any/rmsnorm": make_rows((256, 128, 512), {"m": 65536, "n": 4096}),
+    "any/layernorm": make_rows((256, 512, 1024), {"m": 65536, "n": 8192}),
+    "any/swiglu": [
+        *make_rows((256, 128, 512), {"m": 32768, "n": 14336}),
+        Variant("1 vector", {"vectors": 1}, {"m": 32768, "n": 14336}),
+        Variant("4 vectors", {"vectors": 4}, {"m": 32768, "n": 14336}),
+    ],
+    "any/vector_add": [
+        Variant("default", {}, {"n": 1 << 28}),
+        Variant("no allocation", {"cache": ONCE}, {"n": 1 << 28}),
+        Variant("streaming", {"cache": "cs", "store_cache": "cs"}, {"n": 1 << 28}),
+    ],
+    "any/transpose": [
+        Variant("default", {}, {"m": 16384, "n": 16384}),
+        Variant("16 rows at a time", {"step": 16}, {"m": 16384, "n": 16384}),
+        Variant("4 rows at a time", {"step": 4}, {"m": 16384, "n": 16384}),
+        Variant("64 x 64, 4 rows", {"side": 64, "step": 4}, {"m": 16384, "n": 16384}),
+        Variant("64 x 64, 8 rows", {"side": 64, "step": 8}, {"m": 16384, "n": 16384}),
+        Variant("64 x 64, 16 rows", {"side": 64, "step": 16}, {"m": 16384, "n": 16384}),
+    ],
+}
 
 
 def list_variants(name: str) -> list[Variant]:

@@ -81,9 +81,8 @@ def prepare(example: Example, run: Run) -> Case:
     keywords = list_keywords(example.make(), run)
     dims = {name for tile in example.make().out_specs for name in tile.symbolic_dims}
     parameters = {name: value for name, value in keywords.items() if name not in dims}
-    return Case(
-        example, run, inputs, torch_references.compute(example.name, inputs, **parameters), list_peers(example, inputs)
-    )
+    expected = torch_references.compute(example.name, inputs, **parameters)
+    return Case(example, run, inputs, expected, list_peers(example, inputs, causal=run.shape.get("causal", False)))
 
 
 def bench(case: Case, kernel: Kernel, seconds: float = SECONDS) -> Report:

@@ -15,11 +15,11 @@ Tensors = tuple[Any, ...]
 Work = Callable[[], object]
 
 
-def list_peers(example: Example, inputs: Tensors) -> dict[str, Work]:
+def list_peers(example: Example, inputs: Tensors, *, causal: bool = False) -> dict[str, Work]:
     """Return functions that submit libraries' work on these inputs, without those that this PyTorch or device lacks."""
     peers = dict[str, Work]()
-    for name in filter(None, example.peer.split()):
-        work = make_peer(name, inputs)
+    for name in example.peer.split():
+        work = make_peer(name, inputs, causal=causal)
         try:
             work()
         except (RuntimeError, AttributeError, ValueError, TypeError) as why:
@@ -29,20 +29,20 @@ def list_peers(example: Example, inputs: Tensors) -> dict[str, Work]:
     return peers
 
 
-def make_peer(name: str, inputs: Tensors) -> Work:
+def make_peer(name: str, inputs: Tensors, *, causal: bool = False) -> Work:
     """Return a function that submits a library's work on these inputs."""
     import torch
 
     functional: Any = torch.nn.functional
     operators: Any = torch
 
-    def attend(x: Tensors, *, backend: str = "", **options: Any) -> object:
+    def attend(x: Tensors, *, backend: str = "") -> object:
         heads = [tensor[None] for tensor in x[:3]]
         if not backend:
-            return functional.scaled_dot_product_attention(*heads, **options)
+            return functional.scaled_dot_product_attention(*heads, is_causal=causal)
         attention: Any = torch.nn.attention
         with attention.sdpa_kernel(getattr(attention.SDPBackend, backend)):
-            return functional.scaled_dot_product_attention(*heads, **options)
+            return functional.scaled_dot_product_attention(*heads, is_causal=causal)
 
     def scale_and_multiply(x: Tensors, *, fast: bool) -> object:
         one = torch.ones((), device=x[0].device)
@@ -53,7 +53,6 @@ def make_peer(name: str, inputs: Tensors) -> Work:
         "add": lambda x: torch.add(x[0], x[1]),
         "attention": attend,
         "bincount": lambda x: torch.bincount(x[0], minlength=256),
-        "causal_attention": partial(attend, is_causal=True),
         "clone": lambda x: x[0].clone(),
         "cudnn_attention": partial(attend, backend="CUDNN_ATTENTION"),
         "decode_attention": attend,

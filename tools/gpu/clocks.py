@@ -39,11 +39,14 @@ class Sampler:
     def _sample(self) -> None:
         try:
             nvml: Any = import_module("pynvml")
+        except ImportError:
+            return
+        try:
             nvml.nvmlInit()
             device = nvml.nvmlDeviceGetHandleByIndex(0)
             while not self._done.wait(_INTERVAL):
                 self._clocks.append(nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_SM))
                 self._watts.append(nvml.nvmlDeviceGetPowerUsage(device) / 1e3)
                 self._reasons |= nvml.nvmlDeviceGetCurrentClocksThrottleReasons(device)
-        except Exception as why:  # noqa: BLE001 - NVML's own errors, of a module that may be absent
+        except (AttributeError, nvml.NVMLError) as why:
             self._problem = str(why)

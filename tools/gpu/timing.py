@@ -12,6 +12,7 @@ import fcntl
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def main() -> None:
         cases = dict[str, Case]()
         for example, target, variant in jobs:
             faulthandler.dump_traceback_later(limit, exit=True)
-            run = example.runs[0] if options.simulated else Run(variant.shape or example.large)
+            run = find_small_run(example, variant) if options.simulated else Run(variant.shape or example.large)
             add(options.file, {"label": variant.label, **time_variant(example, target, variant, run, cases)})
 
 
@@ -71,6 +72,12 @@ def make_jobs(options: argparse.Namespace) -> list[tuple[Example, str, Variant]]
             shape: dict[str, Any] = dict(variant.shape or example.large)
             example.make(target, **variant.parameters).cubin(**shape)
     return [(example, target, variant) for variant in variants[options.skip :]]
+
+
+def find_small_run(example: Example, variant: Variant) -> Run:
+    """Return the smallest run, for as many SMs as the variant is for."""
+    run, sms = example.runs[0], (variant.shape or {}).get("sms")
+    return run if sms is None else replace(run, shape={**run.shape, "sms": sms})
 
 
 def time_variant(

@@ -81,11 +81,9 @@ def ours(name: str) -> Subject:
     kernel, shape = example.make(), dict(run.shape)
     inputs = example.draw_inputs(run)
     expected = example.compute(run, inputs)
-    sizes = {
-        parameter: shape[parameter]
-        for parameter in inspect.signature(example.module.grid).parameters
-        if parameter in shape
-    }
+    grid = kernel.grid
+    if callable(grid):
+        grid = grid(**{name: shape[name] for name in inspect.signature(grid).parameters})
 
     def launch(module: Module, schedule: str, seed: int) -> tuple[sim.Result, bool]:
         outputs = [np.zeros(tile.resolve_shape(shape), find_dtype(tile)) for tile in kernel.out_specs]
@@ -97,7 +95,7 @@ def ours(name: str) -> Subject:
             if f"{name}_tma_desc" in names:
                 args[f"{name}_tma_desc"] = sim.Tensor(array, tensor_map(tile, shape, 0))
         execution = sim.run(
-            module, kernel.name, grid=example.module.grid(**sizes), block=kernel.block, cluster=kernel.cluster,
+            module, kernel.name, grid=grid, block=kernel.block, cluster=kernel.cluster,
             args=args, shared=kernel.dynamic_smem(**shape), schedule=schedule, seed=seed, on_hazard="report",
             max_steps=2_000_000,
         )  # fmt: skip

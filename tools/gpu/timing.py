@@ -12,6 +12,7 @@ import fcntl
 import json
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,9 @@ def make_jobs(options: argparse.Namespace) -> list[tuple[Example, str, Variant]]
     if not options.simulated:
         for variant in variants[options.skip :]:
             shape: dict[str, Any] = dict(variant.shape or example.large)
-            example.make(target, **variant.parameters).cubin(**shape)
+            # What does not assemble fails again when it is launched, as the result of that variant.
+            with suppress(PtxError, ValueError):
+                example.make(target, **variant.parameters).cubin(**shape)
     return [(example, target, variant) for variant in variants[options.skip :]]
 
 
@@ -91,7 +94,7 @@ def time_variant(
         cases[str(run)] = case
         with Sampler() as sampler:
             report = bench(case, example.make(target, **variant.parameters))
-    except (AssertionError, PtxError, RuntimeError, ValueError) as why:
+    except (AssertionError, CallError, PtxError, RuntimeError, ValueError) as why:
         result: dict[str, Any] = {"failure": f"{type(why).__name__}: {why}"[:600]}
         if isinstance(why, CallError) or "CUDA" in str(why):
             # A fault ends the context: the rest needs a new process.

@@ -81,7 +81,7 @@ def ours(name: str) -> Subject:
     kernel, shape = example.make(), dict(run.shape)
     inputs = example.draw_inputs(run)
     expected = example.compute(run, inputs)
-    grid = kernel.grid
+    grid: Any = kernel.grid
     if callable(grid):
         grid = grid(**{name: shape[name] for name in inspect.signature(grid).parameters})
 

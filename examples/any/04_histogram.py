@@ -66,7 +66,6 @@ EXAMPLE = Example(
     conflicts="threads whose bytes are in the same bank",
     outputs=lambda shape: [np.zeros(BINS, np.uint32)],
     traffic=lambda shape: shape["n"],
-    peer="bincount",
 )
 
 if __name__ == "__main__":

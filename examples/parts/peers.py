@@ -44,15 +44,15 @@ def make_peer(name: str, inputs: Tensors, *, causal: bool = False) -> Work:
         with attention.sdpa_kernel(getattr(attention.SDPBackend, backend)):
             return functional.scaled_dot_product_attention(*heads, is_causal=causal)
 
+    one = torch.ones((), device=inputs[0].device)
+
     def scale_and_multiply(x: Tensors, *, fast: bool) -> object:
-        one = torch.ones((), device=x[0].device)
         b = x[2] if len(x) == 4 else x[1]
         return operators._scaled_mm(x[0], b.T, one, one, out_dtype=torch.bfloat16, use_fast_accum=fast)
 
     peers: dict[str, Callable[[Tensors], object]] = {
         "add": lambda x: torch.add(x[0], x[1]),
         "attention": attend,
-        "bincount": lambda x: torch.bincount(x[0], minlength=256),
         "clone": lambda x: x[0].clone(),
         "cudnn_attention": partial(attend, backend="CUDNN_ATTENTION"),
         "decode_attention": attend,

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from examples.parts.bench import make_copy
+from examples.parts.bench import capture, make_copy
 from examples.parts.torch_inputs import find_device
 from pyptx import driver
 from pyptx.benchmark import measure
@@ -24,10 +24,12 @@ def measure_ceilings() -> dict[str, Any]:
     is_simulated = driver.is_active()
     side, count = (64, 1 << 16) if is_simulated else (SIDE, COPY_BYTES)
     options: dict[str, Any] = {"stream": 0 if is_simulated else torch.cuda.current_stream()}
-    copy = measure(make_copy(count), runs=1 if is_simulated else 15, **options)
+    copy = measure(capture(make_copy(count)), runs=1 if is_simulated else 15, **options)
     a, b = (torch.randn(side, side, device=find_device()).bfloat16() for _ in range(2))
     with Sampler() as sampler:
-        product = measure(lambda: a @ b.T, runs=1 if is_simulated else 150, warmup=1 if is_simulated else 50, **options)
+        product = measure(
+            capture(lambda: a @ b.T), runs=1 if is_simulated else 150, warmup=1 if is_simulated else 50, **options
+        )
     result: dict[str, Any] = {"label": "ceilings", "device": query_device(), "versions": list_versions()}
     if not is_simulated:
         result |= {

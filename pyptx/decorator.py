@@ -30,11 +30,11 @@ from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Function
 from pyptx.isa.targets import Version
 from pyptx.runtime.registry import register
+from pyptx.runtime.repeats import Repeats
 from pyptx.specs import Tile, list_array_dtype_names
 from pyptx.toolchain import assemble_cached, resources, sass
 
 if TYPE_CHECKING:
-    from pyptx.runtime.calls import Bound
     from pyptx.runtime.planning import Plan
     from pyptx.sim import Launch, Result
     from pyptx.sim.observers.checks.choice import Check
@@ -46,7 +46,6 @@ __all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]
 _RUN_OPTIONS = tuple("check on_hazard precision timeline statistics max_steps poison watch".split())
 _LAUNCH_OPTIONS = tuple("stream cooperative programmatic".split())
 RESERVED = frozenset((*"lineinfo annotate out grid args schedule seed".split(), *_RUN_OPTIONS, *_LAUNCH_OPTIONS))
-_MOST_CALLS = 8
 
 
 class _Planned(Protocol):
@@ -76,8 +75,7 @@ class Kernel:
         self._traces = Traces(definition, self.template_params)
         self.notes = self._traces.notes
         self.key = register(self)
-        self._calls: list[Callable[[tuple[Any, ...]], Any]] = []
-        """What repeats the latest calls on arrays in device memory, and returns NotImplemented for other calls."""
+        self._repeats = Repeats(writes_inputs=not self.out_specs)
 
     @property
     def name(self) -> str:
@@ -207,9 +205,9 @@ class Kernel:
         torch: Any = sys.modules.get("torch")
         # `torch.compile` must not read the calls: what it compiles would hold for these only.
         is_compiled = torch is not None and torch.compiler.is_compiling()
-        can_repeat = not is_compiled and not (kwargs or cooperative or programmatic)
-        if can_repeat and self._calls and out is grid is args is stream is None:
-            results = self.repeat(inputs)
+        can_repeat = not is_compiled and not (cooperative or programmatic)
+        if can_repeat and self._repeats.calls and args is stream is None:
+            results = self._repeats.run(inputs, out, grid, kwargs)
             if results is not NotImplemented:
                 return results
         options: dict[str, Any] = {
@@ -247,28 +245,13 @@ class Kernel:
             return outputs[0] if len(outputs) == 1 else tuple(outputs)
         binding = self._bind(calls.bind, inputs, args, out, grid, keywords, depth=5)
         device, results = calls.execute(binding, stream, cooperative=cooperative, programmatic=programmatic, depth=4)
-        if (
-            device is not None
-            and not (keywords or cooperative or programmatic)
-            and out is grid is args is stream is None
-        ):
-            self._remember_call(inputs, binding, device)
+        if device is not None and not (cooperative or programmatic) and args is stream is None:
+            self._repeats.remember(self, inputs, binding, device, out=out, grid=grid, keywords=keywords)
         return results
 
     def repeat(self, inputs: tuple[Any, ...]) -> Any:
         """Repeat a call without keywords as it was made before; NotImplemented if it may differ."""
-        for call in self._calls:
-            results = call(inputs)
-            if results is not NotImplemented:
-                return results
-        return NotImplemented
-
-    def _remember_call(self, inputs: Sequence[Any], binding: Bound, device: int) -> None:
-        from pyptx.runtime import fast_calls
-
-        call = fast_calls.make_call(self, inputs, binding, device)
-        if call is not None:
-            self._calls = [call.run, *self._calls[: _MOST_CALLS - 1]]
+        return self._repeats.run(inputs, None, None, {})
 
     def list_outputs(self) -> list[str]:
         """Return the names of the output tensors."""

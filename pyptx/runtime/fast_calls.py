@@ -23,16 +23,20 @@ from pyptx.tensormap import SIZE
 _ALIGNMENT = 16
 """Tensors with a tensor map need at least this; the driver checks what a map needs beyond it."""
 _MOST_DIMS = 8
+_NUMBERS = (bool, int, float)
 
 
 def make_call(kernel: Traceable, inputs: Sequence[Any], bound: Bound, device: int) -> Any:
     """Return what repeats a call that has just run, None for one that must be checked each time."""
     module, plan = extension.load(), bound.plan
-    if module is None or bound.library != "torch" or bound.targets or plan.scalars or plan.kernel_trace.warnings:
+    if module is None or bound.library != "torch" or plan.kernel_trace.warnings:
         return None
-    guards = _list_guards(kernel)
-    if guards is None or not inputs or not _are_plain(plan, inputs):
+    if not all(type(value) in _NUMBERS for value in plan.scalars.values()):
         return None
+    guards, tensors = _list_guards(kernel), [*inputs, *bound.targets]
+    if guards is None or not tensors or not _are_plain(plan, tensors):
+        return None
+    outputs = () if bound.targets else plan.outputs
     views = cast("list[DeviceView]", [*bound.views.values()])
     names = [name for name, _ in plan.definition.tensors]
     is_simulated = device_views.is_torch_simulated(views[0])
@@ -55,7 +59,7 @@ def make_call(kernel: Traceable, inputs: Sequence[Any], bound: Bound, device: in
     described = [describe(view.shape, view.dtype, plan) for view in views]
     return module.Call(
         launcher, (kind, 0 if is_simulated else device), described,
-        [describe(output.shape, output.dtype, plan) for output in plan.outputs],
+        [describe(output.shape, output.dtype, plan) for output in outputs],
         (torch.Tensor, torch.nn.Parameter), _list_checks(torch), _list_states(torch), guards, CURRENT, before, after,
     )  # fmt: skip
 
@@ -108,7 +112,7 @@ def _list_slots(plan: Plan) -> list[tuple[str, int, int, int]]:
     for param, offset, size in lay_out(plan.find_entry().params)[0]:
         if param.name in places:
             slots.append(("p", offset, size, places[param.name]))
-        else:
+        elif param.name not in plan.scalars:
             slots.append(("m", offset, SIZE, places[param.name.removesuffix(MAP_SUFFIX)]))
     return slots
 

@@ -32,11 +32,38 @@ def use_class(x: Any) -> None:
     reg.scalar(s32, Config.tile)
 
 
-def test_what_can_change_in_place_is_not_guarded() -> None:
-    assert list_guards(use_list) is None
-    assert list_guards(use_helper) is None
-    assert list_guards(use_class) is None
+class Bare:
+    """An object without a dictionary."""
+
+    __slots__ = ("tile",)
+
+
+BARE, NAMES, NAMESPACE = Bare(), {"a"}, types.SimpleNamespace(tile=4)
+
+
+def use_bare(x: Any) -> None:
+    reg.scalar(s32, BARE.tile)
+
+
+def use_set(x: Any) -> None:
+    reg.scalar(s32, len(NAMES))
+
+
+def use_namespace(x: Any) -> None:
+    reg.scalar(s32, NAMESPACE.tile)
+
+
+def test_what_can_change_unnoticed_is_not_guarded() -> None:
+    assert list_guards(use_bare) is None
+    assert list_guards(use_set) is None
+    assert list_guards(use_namespace) is None
     assert list_guards(types.SimpleNamespace) is None
+
+
+def test_items_and_attributes_are_guarded() -> None:
+    for function in (use_list, use_helper):
+        assert (COUNTS, ..., (1,)) in (list_guards(function) or ())
+    assert (vars(Config), "tile", 4) in (list_guards(use_class) or ())
 
 
 def test_code_and_globals_are_guarded() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pyptx import Kernel, Tile, kernel, ptx
+from pyptx import Kernel, Tile, intrinsic, kernel, ptx
 from pyptx.diagnostics import PtxError
 from pyptx.runtime import calls, extension
 from pyptx.runtime.bindings import in_context
@@ -227,3 +229,163 @@ def test_a_fault_of_a_repeated_call_names_the_kernel() -> None:
     follow(x)
     with raises(PtxError, match="`follow` cannot be launched: .*ILLEGAL_ADDRESS"):
         follow(x + (1 << 30))
+
+
+def test_calls_with_outputs_and_constants_are_repeated(bindings: list[Any]) -> None:
+    @kernel(in_specs=[Tile("n", s32)], out_specs=[Tile("n", s32)], grid=(4,), block=(32, 1, 1),
+            raw_params=[("u32", "shift")])  # fmt: skip
+    def scale(x: Any, y: Any, *, factor: int = 1) -> None:
+        px, py = ptx.global_ptrs(x, y)
+        shift = ptx.param("u32", "shift")
+        offset = (ptx.special.ctaid.x() * 32 + ptx.special.tid.x()) * 4
+        ptx.st(s32, ptx.addr(py, offset), (ptx.ld(s32, ptx.addr(px, offset)) * factor) << shift)
+
+    x = torch.arange(128, dtype=torch.int32)
+    for shift in range(2):
+        for factor in (2, 3, 3, 2):
+            x, y = torch.arange(128, dtype=torch.int32) + shift, torch.zeros(128, dtype=torch.int32)
+            version = y._version
+            assert scale(x, out=y, shift=shift, factor=factor, grid=(4,)) is y
+            assert torch.equal(y, x * factor << shift)
+            assert y._version == version + 1
+            assert torch.equal(scale(x, shift=shift, factor=factor), y)
+    assert len(bindings) == (8 if BUILT else 16)
+    half = torch.zeros(128, dtype=torch.int32)
+    scale(x, out=half, shift=1, factor=2, grid=(2,))
+    assert not half[64:].any()
+    assert half[:64].any()
+
+
+def test_constants_of_another_type_are_no_repetition(bindings: list[Any]) -> None:
+    @kernel(in_specs=[Tile(32, f32)], out_specs=[Tile(32, f32)], grid=(1,), block=(32, 1, 1))
+    def divide(x: Any, y: Any, *, by: Any = 1) -> None:
+        px, py = ptx.global_ptrs(x, y)
+        offset = ptx.special.tid.x() * 4
+        ptx.st(f32, ptx.addr(py, offset), ptx.ld(f32, ptx.addr(px, offset)) * (1.0 if by is True else 0.5))
+
+    x = torch.ones(32)
+    for _ in range(2):
+        for by, expected in ((1, 0.5), (True, 1.0), (1.0, 0.5)):
+            assert divide(x, by=by).tolist() == [expected] * 32
+    assert len(bindings) == (4 if BUILT else 6)
+
+
+def test_an_output_that_does_not_fit_is_still_refused() -> None:
+    scale, x = make_scale(count_blocks), torch.arange(128, dtype=torch.int32)
+    out = torch.empty_like(x)
+    for _ in range(2):
+        assert scale(x, out=out) is out
+    for wrong in (out[:64], out.float(), torch.empty(256, dtype=torch.int32)[::2], (out, out)):
+        with raises(PtxError, "`y`|`out=`"):
+            scale(x, out=wrong)
+    pair = scale(x, out=[out])
+    assert pair is out
+
+
+def test_inputs_that_a_kernel_writes_are_noted_each_time() -> None:
+    @kernel(in_specs=[Tile(32, s32)], grid=(1,), block=(32, 1, 1))
+    def clear(x: Any) -> None:
+        ptx.st(s32, ptx.addr(ptx.global_ptrs(x)[0], ptx.special.tid.x() * 4), 0)
+
+    x = torch.ones(32, dtype=torch.int32)
+    for count in range(1, 4):
+        clear(x)
+        assert x._version == count
+
+
+def test_few_kinds_of_calls_are_kept() -> None:
+    scale, x = make_scale(), torch.arange(128, dtype=torch.int32)
+    for blocks in range(1, 50):
+        scale(x, grid=(blocks % 4 + 1, 1, blocks))
+    assert len(scale._repeats.calls) == (32 if BUILT else 0)  # pyright: ignore[reportPrivateUsage]
+
+
+class Base:
+    """A class with the number of blocks that a kernel copies."""
+
+    factor = 2
+
+
+class Config(Base):
+    """A class that inherits it."""
+
+
+@dataclass
+class Options:
+    """An object with fields."""
+
+    factor: int = 2
+
+
+@intrinsic
+def scale_by(value: Any) -> Any:
+    """Multiply by the global SCALE."""
+    return value * SCALE
+
+
+FACTORS, TABLE, OBJECT, OPTIONS, NESTED = [2], {"factor": 2}, Config(), Options(), [{"factor": {"by": 2}}]
+
+
+def use_list(value: Any) -> Any:
+    return value * FACTORS[-1]
+
+
+def use_table(value: Any) -> Any:
+    return value * [*TABLE.values()][-1]
+
+
+def use_class(value: Any) -> Any:
+    return value * Config.factor
+
+
+def use_object(value: Any) -> Any:
+    return value * OBJECT.factor
+
+
+def use_options(value: Any) -> Any:
+    return value * OPTIONS.factor
+
+
+def use_nested(value: Any) -> Any:
+    return value * NESTED[0]["factor"]["by"]
+
+
+def use_wrapped(value: Any) -> Any:
+    return scale_by(value)
+
+
+CHANGES: dict[str, tuple[Callable[[Any], Any], Callable[[pytest.MonkeyPatch], object]]] = {
+    "an item": (use_list, lambda patch: FACTORS.append(3)),
+    "a value": (use_table, lambda patch: patch.setitem(TABLE, "factor", 3)),
+    "one more key": (use_table, lambda patch: patch.setitem(TABLE, "last", 3)),
+    "an attribute of a class": (use_class, lambda patch: patch.setattr(Config, "factor", 3, raising=False)),
+    "an attribute of its base": (use_class, lambda patch: patch.setattr(Base, "factor", 3)),
+    "an attribute of an object": (use_object, lambda patch: patch.setattr(OBJECT, "factor", 3, raising=False)),
+    "an attribute of its class": (use_object, lambda patch: patch.setattr(Base, "factor", 3)),
+    "a field": (use_options, lambda patch: patch.setattr(OPTIONS, "factor", 3)),
+    "an item of an item": (use_nested, lambda patch: patch.setitem(NESTED[0]["factor"], "by", 3)),
+    "what a wrapper wraps": (
+        use_wrapped, lambda patch: patch.setitem(vars(scale_by), "__wrapped__", use_options)
+    ),
+    "what a wrapped function names": (use_wrapped, lambda patch: patch.setattr(f"{__name__}.SCALE", 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changes_in_place_are_noticed(change: str, bindings: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    multiply, apply = CHANGES[change]
+    monkeypatch.setattr(f"{__name__}.FACTORS", [2])
+
+    @kernel(in_specs=[Tile(32, s32)], out_specs=[Tile(32, s32)], grid=(1,), block=(32, 1, 1))
+    def scale(x: Any, y: Any) -> None:
+        px, py = ptx.global_ptrs(x, y)
+        offset = ptx.special.tid.x() * 4
+        ptx.st(s32, ptx.addr(py, offset), multiply(ptx.ld(s32, ptx.addr(px, offset))))
+
+    x = torch.arange(32, dtype=torch.int32)
+    for _ in range(3):
+        assert torch.equal(scale(x), x * 2)
+    assert len(bindings) == (1 if BUILT else 3)
+    apply(monkeypatch)
+    scale(x)
+    assert len(bindings) == (2 if BUILT else 4)

@@ -172,8 +172,22 @@ static int put_number(const Slot *slot, PyObject *value, char *data) {
     return 0;
 }
 
-/* Returns a new reference to an item, NULL for none or an error. */
+#if PY_VERSION_HEX >= 0x030D0000
+#define BEGIN_CRITICAL_SECTION Py_BEGIN_CRITICAL_SECTION
+#define END_CRITICAL_SECTION Py_END_CRITICAL_SECTION
+#else
+#define BEGIN_CRITICAL_SECTION(object)
+#define END_CRITICAL_SECTION()
+#endif
+
+/* Returns a new reference to an item of a dictionary or of a view of one, NULL for none or an error. */
 static PyObject *get_item(PyObject *dictionary, PyObject *key) {
+    if (!PyDict_Check(dictionary)) {
+        PyObject *value = PyObject_GetItem(dictionary, key);
+        if (!value && PyErr_ExceptionMatches(PyExc_KeyError))
+            PyErr_Clear();
+        return value;
+    }
 #if PY_VERSION_HEX >= 0x030D0000
     PyObject *item;
     PyDict_GetItemRef(dictionary, key, &item);
@@ -424,14 +438,33 @@ typedef struct {
     Description descriptions[MOST_VALUES]; /* of the inputs, then of the outputs */
     PyObject *kinds;                       /* the types of tensors that it takes */
     PyObject *guards;                      /* (owner, key, value): what the kernel depends on besides: entries of
-                                              dictionaries, ... for a missing one; cells; functions, whose code is
-                                              meant, or with the key None the defaults */
+                                              dictionaries, ... for a missing one; with the key ... all items of a
+                                              list or a dictionary; cells; functions, whose code is meant, or with the
+                                              key None the defaults */
     PyObject *checks;                      /* (function, condition): for each tensor, the function must return False, or
                                               the condition, if it is not None */
     PyObject *states;                      /* (function, result): what functions must return */
     PyObject *busy;                        /* a context variable that must be None */
     PyObject *before, *after;              /* called with (tensors, stream), or None */
 } Call;
+
+/* Returns whether the items of a list, or the keys and values of a dictionary, are those of a tuple. */
+static int has_items(PyObject *owner, PyObject *items) {
+    Py_ssize_t count = PyTuple_GET_SIZE(items), at = 0, position = 0;
+    if (PyList_Check(owner)) {
+        for (; at < count && at < PyList_GET_SIZE(owner); at++)
+            if (PyList_GET_ITEM(owner, at) != PyTuple_GET_ITEM(items, at))
+                return 0;
+        return at == count && at == PyList_GET_SIZE(owner);
+    }
+    PyObject *key, *value;
+    int is_same = 1;
+    BEGIN_CRITICAL_SECTION(owner);
+    for (; is_same && PyDict_Next(owner, &position, &key, &value); at += 2)
+        is_same = at < count && key == PyTuple_GET_ITEM(items, at) && value == PyTuple_GET_ITEM(items, at + 1);
+    END_CRITICAL_SECTION();
+    return is_same && at == count;
+}
 
 /* Returns whether nothing has changed that the kernel depends on; -1 for an error. A value is only compared with what a
  * guard keeps alive, so it may be gone. */
@@ -445,6 +478,11 @@ static int are_guards_kept(Call *self) {
     for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(self->guards); at++) {
         PyObject *guard = PyTuple_GET_ITEM(self->guards, at), *owner = PyTuple_GET_ITEM(guard, 0);
         PyObject *key = PyTuple_GET_ITEM(guard, 1), *expected = PyTuple_GET_ITEM(guard, 2);
+        if (key == Py_Ellipsis) {
+            if (!has_items(owner, expected))
+                return 0;
+            continue;
+        }
         if (PyCell_Check(owner)) {
             value = PyCell_Get(owner);
             Py_XDECREF(value);

@@ -1,11 +1,15 @@
 """Times work on a GPU by events: cold L2 cache, in turns with what it is compared with, alone or inside a CUDA graph.
 
+The host's time is left out: the GPU is kept busy until a run has been submitted.
+
 Knows functions that submit work to a stream, not what they submit.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,6 +26,9 @@ Work = Callable[[], object]
 """Submits work to the stream that is measured."""
 _L2_FACTOR = 2
 _LEAST_FLUSH = 1 << 20
+_PAUSES, _MOST_PAUSES, _RESERVE, _EVENTS = 5, 200, 1.5, 0.02
+"""How often the time of overwriting memory is measured, how often it is done at most, how many times longer than the
+host needs, and the milliseconds that the host needs for two events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +113,31 @@ def compare(
         raise ValueError("a default stream cannot be captured: pass stream=, another one")
     times: dict[str, list[float]] = {name: [] for name in works}
     captured = _make_graphs(works, handle) if graph else _keep(works)
-    with in_context(device), captured as submit, _flushing(flush, device, handle) as clear:
-        for work in [*submit.values()] * warmup:
-            work()
+    with in_context(device), captured as submit, _overwriting(flush, device, handle) as overwrite:
+        host: dict[str, list[float]] = {name: [] for name in submit}
+        for name, work in [*submit.items()] * warmup:
+            host[name].append(_time_host(work))
+        pause = 0.0 if is_active() else min(_time(overwrite, handle) for _ in range(_PAUSES))
         for _ in range(runs):
             for name, work in submit.items():
-                clear()
+                for _ in range(count_pauses(min(host[name], default=0.0), pause, flush=flush)):
+                    overwrite()
                 times[name].append(_time(work, handle))
     return Comparison({name: Times(tuple(values), is_active()) for name, values in times.items()})
+
+
+def _time_host(work: Work) -> float:
+    """Return the milliseconds that the host needs to submit some work."""
+    start = time.perf_counter()
+    work()
+    return (time.perf_counter() - start) * 1e3
+
+
+def count_pauses(host: float, pause: float, *, flush: bool) -> int:
+    """Return how often to overwrite memory before a run, so that the GPU is busy until the host has submitted the run:
+    else it would wait for the host between the events."""
+    needed = math.ceil(_RESERVE * (host + _EVENTS) / pause) if pause else 0
+    return min(max(needed, int(flush)), _MOST_PAUSES)
 
 
 def _time(work: Work, stream: int) -> float:
@@ -163,13 +187,10 @@ def _make_launch(executable: Any, stream: int) -> Work:
 
 
 @contextmanager
-def _flushing(flush: bool, device: int, stream: int) -> Generator[Callable[[], None]]:
-    """Yield a function that overwrites the L2 cache, or one that does nothing."""
-    if not flush:
-        yield lambda: None
-        return
+def _overwriting(flush: bool, device: int, stream: int) -> Generator[Callable[[], object]]:
+    """Yield a function that overwrites memory: with `flush` more than the L2 cache holds."""
     attribute = load_api().CUdevice_attribute.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
-    size = max(_LEAST_FLUSH, _L2_FACTOR * int(call("cuDeviceGetAttribute", attribute, device)))
+    size = max(_LEAST_FLUSH, _L2_FACTOR * int(call("cuDeviceGetAttribute", attribute, device))) if flush else 1
     address = call("cuMemAlloc", size)
     try:
         yield lambda: call("cuMemsetD8Async", address, 0, size, stream)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import pyptx.driver
-from pyptx.benchmark import Comparison, Times, compare, measure
+from pyptx.benchmark import Comparison, Times, compare, count_pauses, measure
 from pyptx.runtime.bindings import call, in_context
 from pyptx.runtime.launching import launch
 from tests.runtime.device_memory import DeviceMemory
@@ -63,6 +63,13 @@ def test_functions_are_timed_in_turns() -> None:
     comparison = compare({"a": lambda: note("a"), "b": lambda: note("b")}, runs=2, warmup=1)
     assert order == ["a", "b"] * 3
     assert comparison.reference == "b"
+
+
+def test_a_gpu_is_busy_for_longer_than_the_host_needs() -> None:
+    assert count_pauses(0.4, 0.04, flush=True) == 16  # 1.5 * (0.4 + 0.02) / 0.04
+    assert count_pauses(0.0, 1.0, flush=True) == count_pauses(0.0, 1.0, flush=False) == 1
+    assert count_pauses(1000.0, 0.03, flush=True) == 200
+    assert [count_pauses(0.4, 0.0, flush=flush) for flush in (True, False)] == [1, 0]  # the simulated driver
 
 
 def test_more_work_takes_longer() -> None:

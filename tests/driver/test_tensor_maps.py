@@ -169,3 +169,11 @@ print(try_call("cuTensorMapReplaceAddress", MAP, 0), try_call("cuTensorMapSetAll
         "Im2colWide: mode is 2; the values are 0, 1",
     ):
         assert any(message.startswith(start) for message in messages), start
+
+
+def test_maps_are_made_in_a_context_only(run_program: Run) -> None:
+    program = f"""{START}
+call("cuCtxSetCurrent", 0)
+print(tile(U32, 1024, (16, 16), (64,), (4, 4)), im2col((-1, -1), (-1, -1)), im2col(-1, 0, wide=0, modes=(0, 2, 0, 0)))
+"""
+    assert run_program(program).stdout == "201 201 201\n"

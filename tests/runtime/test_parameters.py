@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from pyptx import Layout, Tile
 from pyptx.diagnostics import PtxError
 from pyptx.driver.connection import start
+from pyptx.runtime.bindings import in_context
 from pyptx.runtime.parameters import find_map
 from pyptx.tensormap import decode, encode, tensor_map
 from pyptx.types import bf16, e4m3, f32
@@ -29,8 +31,15 @@ TILES = {
 DIMS = (("m", 128), ("k", 256))
 
 
+@pytest.fixture
+def context(device: DeviceMemory) -> Generator[None]:
+    """Make the device's primary context current: the driver encodes maps only in a context."""
+    with in_context(0):
+        yield
+
+
 @pytest.mark.parametrize("name", TILES)
-def test_the_driver_gets_every_field_of_a_tensor_map(device: DeviceMemory, name: str) -> None:
+def test_the_driver_gets_every_field_of_a_tensor_map(context: None, name: str) -> None:
     tile, address = TILES[name], 0x7F00_0000_1000
     expected = tensor_map(tile, dict(DIMS), address)
     assert decode(find_map(tile, DIMS, address)) == expected
@@ -57,7 +66,7 @@ def encoded(device: DeviceMemory) -> list[int]:
     return addresses
 
 
-def test_a_tensor_map_is_encoded_once_for_each_address_and_shape(encoded: list[int]) -> None:
+def test_a_tensor_map_is_encoded_once_for_each_address_and_shape(encoded: list[int], context: None) -> None:
     tile, address, other = TILES["plain"], 0x7F00_0000_1000, 0x7F00_0000_2000
     maps = [find_map(tile, DIMS, address) for _ in range(3)]
     assert encoded == [address]

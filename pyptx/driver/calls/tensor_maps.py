@@ -41,6 +41,7 @@ def encode_tiled(
     driver: Driver, thread: Thread, result: int, element: int, rank: int, address: int, dims: int, strides: int,
     box: int, steps: int, interleave: int, swizzle: int, promotion: int, fill: int,
 ) -> None:  # fmt: skip
+    driver.get_context(thread)
     modes = interleave, swizzle, promotion, fill
     tensor = _read(driver, result, element, rank, address, dims, strides, steps, modes)
     _write(result, replace(tensor, box=read_ints(box, rank)))
@@ -55,6 +56,7 @@ def encode_im2col(
     lower: int, upper: int, channels: int, pixels: int, steps: int, interleave: int, swizzle: int, promotion: int,
     fill: int,
 ) -> None:  # fmt: skip
+    driver.get_context(thread)
     modes = interleave, swizzle, promotion, fill
     tensor = _read(driver, result, element, rank, address, dims, strides, steps, modes)
     corners = max(rank - 2, 0)
@@ -71,6 +73,7 @@ def encode_im2col_wide(
     lower: int, upper: int, channels: int, pixels: int, steps: int, interleave: int, mode: int, swizzle: int,
     promotion: int, fill: int,
 ) -> None:  # fmt: skip
+    driver.get_context(thread)
     modes = interleave, swizzle, promotion, fill
     tensor = _read(driver, result, element, rank, address, dims, strides, steps, modes)
     kind = _choose(_WIDE_MODES, mode, "mode")

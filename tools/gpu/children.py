@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from tools.gpu.checks import Check, Machine
 
-ENVIRONMENT = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-"""JAX would take most of the memory in the first process."""
+ENVIRONMENT = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONFAULTHANDLER": "1"}
+"""JAX would take most of the memory in the first process; a crash prints where it was."""
 KEPT_LINES = 25
 
 

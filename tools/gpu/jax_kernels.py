@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.parts.example import Example, Run, find_example, list_keywords, verify
+from examples.parts.example import Example, Run, find_example, list_keywords, list_tiles, verify
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import f32, u64
 from tools.gpu.checks import Machine, check
@@ -21,8 +21,13 @@ SIZE = 1024
 
 
 def list_jax_runs(machine: Machine) -> list[tuple[Example, Run]]:
-    """Return runs of kernels that do not update their outputs: those cannot write to JAX's arrays."""
-    return [(example, run) for example, run in list_runs(machine) if example.outputs is None]
+    """Return runs of kernels that do not update their outputs, since those cannot write to JAX's arrays, nor have
+    elements of 64 bits, which JAX converts by default."""
+    return [
+        (example, run)
+        for example, run in list_runs(machine)
+        if example.outputs is None and all(tile.dtype.bits < 64 for tile in list_tiles(example.make()))
+    ]
 
 
 def list_jax_names(machine: Machine) -> list[str]:

@@ -38,6 +38,9 @@ BM, BN, BK = 128, 256, 128
 BLOCK = 128
 """Elements of K, and rows of `b`, that share a scale."""
 HALVES = BN // BLOCK
+SUMS = 4e-2
+"""Absolute error of a result: 128 products of normal numbers and scales up to 4, added with 13 bits of fraction. On an
+H200, and in the simulator's model of the tensor cores, the largest is 2.9e-2."""
 STAGES, CTAS, CONSUMERS = 4, 2, 2
 THREADS = 128 * (1 + CONSUMERS)
 # The kernel starts with 168 registers per thread: 128 * 40 + 256 * 232 = 384 * 168.
@@ -213,9 +216,9 @@ EXAMPLE = Example(
     reference=reference,
     targets=("sm_90a",),
     runs=(
-        Run({"m": 256, "n": 256, "k": 128, "kb": 1, "nb": 2, "sms": 2}, HALF, 1e-2),
-        Run({"m": 256, "n": 256, "k": 640, "kb": 5, "nb": 2, "sms": 2}, HALF, 1e-2),
-        Run({"m": 300, "n": 520, "k": 208, "kb": 2, "nb": 5, "sms": 4}, HALF, 1e-2),
+        Run({"m": 256, "n": 256, "k": 128, "kb": 1, "nb": 2, "sms": 2}, HALF, SUMS),
+        Run({"m": 256, "n": 256, "k": 640, "kb": 5, "nb": 2, "sms": 2}, HALF, SUMS),
+        Run({"m": 300, "n": 520, "k": 208, "kb": 2, "nb": 5, "sms": 4}, HALF, SUMS),
     ),
     large={"m": 4096, "n": 4096, "k": 4096, "kb": 32, "nb": 32, "sms": 132},
     sass=(

@@ -83,7 +83,7 @@ def _run_on_gpu(arguments: argparse.Namespace) -> Recording:
         device = processes[0].device
         print(f"{device.description} (started in {time.monotonic() - start:.0f} s)", flush=True)
         earlier = _load_earlier(arguments, device)
-        selection = [case for case in _select(arguments, device.target) if case not in earlier]
+        selection = [case for case in _select(arguments, device.target) if not _is_recorded(case, earlier)]
         print(f"{len(selection)} forms (listed after {time.monotonic() - start:.0f} s)", flush=True)
         outcomes = launchers.run(processes, selection, limits)
     for case, outcome in outcomes.items():
@@ -103,9 +103,15 @@ def _load_earlier(arguments: argparse.Namespace, device: Device) -> Recording:
     return Recording(device, arguments.seed, {})
 
 
+def _is_recorded(case: Case, earlier: Recording) -> bool:
+    return case in earlier and earlier.find(case, simulated.draw_operands(case, earlier.seed)) is not None
+
+
 def _with_recording(answers: Recording, selection: list[Case]) -> Iterable[tuple[Case, Agreement]]:
     for case, operands, results in simulated.run([case for case in selection if case in answers], answers.seed):
         answer = answers.find(case, operands)
+        if answer is None:
+            continue
         right = judge(case, operands, answer)
         if right is not None and not isinstance(results, Exception):
             yield case, summarize_judgments(case, operands, answer, right)

@@ -6,6 +6,7 @@ import numpy as np
 
 from pyptx.numbers import FORMATS, encode, is_float, split_packed
 from pyptx.types import from_name
+from tools.conformance.edges import place_edges
 from tools.conformance.forms import Array, Case, Column
 
 
@@ -34,6 +35,7 @@ def draw(case: Case, count: int, seed: int) -> list[Array]:
     if "cas" in case.modifiers:
         # Half of the comparisons are true.
         columns[1][::2] = columns[0][::2]
+    place_edges(case, columns, seed)
     for column, values in zip(case.inputs, columns, strict=True):
         if case.opcode in ("div", "rem") and column.name == "b" and from_name(column.type or "u32").kind in "us":
             values[values == 0] = 3

@@ -24,7 +24,7 @@ _WORD = 16
 
 
 class RecordingError(Exception):
-    """A folder holds no recording, or an answer is to other operands."""
+    """A folder holds no recording, or cases cannot be distinguished in one."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Recording:
     def __contains__(self, case: Case) -> bool:
         return identify(case) in self.answers
 
-    def find(self, case: Case, operands: Array) -> Array:
-        """Return the results of a case that the recording contains. RecordingError if they are for other operands."""
-        answer = self.answers[identify(case)]
-        if answer.operands != _digest(operands.tobytes()):
-            raise RecordingError(f"the recording has other operands of: {case.text}")
+    def find(self, case: Case, operands: Array) -> Array | None:
+        """Return the results of a case for these operands, or None if it was not run on them."""
+        answer = self.answers.get(identify(case))
+        if answer is None or answer.operands != _digest(operands.tobytes()):
+            return None
         return _unpack(case, answer.data)
 
 

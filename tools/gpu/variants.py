@@ -55,6 +55,11 @@ def make_rows(threads: tuple[int, ...], shape: Mapping[str, int]) -> list[Varian
     ]
 
 
+def make_decode(sequences: int, length: int, splits: int) -> dict[str, int]:
+    """Return a shape of decode attention, with 8 key heads for 64 query heads."""
+    return {"b": sequences, "n": 8 * sequences, "r": 8, "s": length, "d": 128, "splits": splits}
+
+
 ATTENTION = {"h": 16, "s": 16384, "d": 128}
 VARIANTS: dict[str, list[Variant]] = {
     "hopper/persistent_gemm": [*make_gemms(8192), *make_gemms(4096)],
@@ -76,6 +81,13 @@ VARIANTS: dict[str, list[Variant]] = {
         Variant("band 4", {"band": 4}),
         Variant("3 stages", {"stages": 3}),
         Variant("8192", {}, {"m": 8192, "n": 8192, "k": 8192, "kb": 64, "nb": 64, "sms": 132}),
+    ],
+    "hopper/decode_attention": [
+        *(Variant(f"1 x 1024, {splits} splits", {}, make_decode(1, 1024, splits)) for splits in (1, 2, 4, 8, 16)),
+        *(Variant(f"16 x 8192, {splits} splits", {}, make_decode(16, 8192, splits)) for splits in (1, 2, 4)),
+    ],
+    "any/reduction": [
+        Variant(f"{parts} parts", {}, {"m": 1, "n": 1 << 28, "parts": parts}) for parts in (528, 1056, 2112, 8448)
     ],
     "any/softmax": make_rows((256, 128, 512), {"m": 65536, "n": 4096}),
     "any/rmsnorm": make_rows((256, 128, 512), {"m": 65536, "n": 4096}),

@@ -7,6 +7,7 @@ import dis
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import lru_cache
 from types import CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ Guard = tuple[object, object, object]
 """A dictionary, a key and its value, `...` for a missing one; a list or a dictionary, `...` and a tuple of its items; a
 cell, None and its content; a function, False and its code; a function, None and its defaults."""
 _FIXED = (bool, int, float, complex, str, bytes, type(None), PtxType, Enum)
+_MOST_CODES = 4096
 
 
 class _Unguarded(Exception):
@@ -70,16 +72,21 @@ def _iterate_function(function: object, visits: set[int]) -> Iterator[Guard]:
 
 
 def _iterate_names(code: CodeType, namespace: dict[str, Any], visits: set[int]) -> Iterator[Guard]:
-    used = {item.argval for item in dis.get_instructions(code) if item.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     for name in code.co_names:
         if name in namespace:
             yield namespace, name, namespace[name]
             yield from _iterate_value(code, namespace[name], visits)
-        elif name in used:
+        elif name in _find_globals(code):
             yield namespace, name, ...
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _iterate_names(constant, namespace, visits)
+
+
+@lru_cache(_MOST_CODES)
+def _find_globals(code: CodeType) -> frozenset[str]:
+    """Return the names that some code looks up outside of itself."""
+    return frozenset(item.argval for item in dis.get_instructions(code) if item.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
 
 
 def _iterate_value(code: CodeType, value: object, visits: set[int]) -> Iterator[Guard]:

@@ -11,6 +11,7 @@ import pytest
 
 import pyptx.driver
 from examples.parts.example import find_example
+from tools.examples import readme
 from tools.gpu import jax_kernels, kernels, torch_compilers
 from tools.gpu.__main__ import main
 from tools.gpu.checks import CHECKS, Machine, check
@@ -115,3 +116,11 @@ def test_stored_outputs_are_compared_with_the_simulator(tmp_path: Path, capsys: 
     np.savez_compressed(path, values)
     with pytest.raises(AssertionError, match=r"differ: any/vector_add .*: 1 elements"):
         kernels.example_kernels_bit_for_bit(recorded)
+
+
+def test_outcomes_of_bugs_are_words() -> None:
+    assert readme.describe_outcome("right 500 times") == "always right"
+    assert readme.describe_outcome("wrong 337 times, right 163 times") == "right 163 times, wrong 337 times"
+    assert readme.describe_outcome("never ended 1 times") == "never ended"
+    (outcomes,) = readme.read_outcomes().values()
+    assert outcomes["hangs"] == "never ended"

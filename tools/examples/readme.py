@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from examples.parts.bug import load_bugs
 from examples.parts.example import EXAMPLES, load_examples
 
 PAGE = "examples/README.md"
+RESULTS = "benchmarks/results"
 _MARK = "<!-- generated: {} -->"
 
 
@@ -34,10 +36,33 @@ def list_ladders() -> dict[str, str]:
 
 
 def list_bugs() -> str:
-    """Return the table of the gallery."""
-    rows = ["| class | the bug | code |\n|---|---|---|\n"]
+    """Return the table of the gallery, with what GPUs gave."""
+    outcomes = read_outcomes()
+    titles = "".join(f" 500 runs on {device} |" for device in outcomes)
+    rows = [f"| class | the bug | code |{titles}\n|---|---|---|{'---|' * len(outcomes)}\n"]
     for name, bug in load_bugs().items():
         text = (EXAMPLES / "bugs" / f"{name}.py").read_text("utf-8")
         sentence = text.removeprefix('"""').partition("\n\n")[0].replace("\n", " ")
-        rows.append(f"| [{name}](bugs/{name}.py) | {sentence} | {bug.code} |\n")
+        cells = "".join(f" {found.get(name, 'not run')} |" for found in outcomes.values())
+        rows.append(f"| [{name}](bugs/{name}.py) | {sentence} | {bug.code} |{cells}\n")
     return "".join(rows)
+
+
+def read_outcomes() -> dict[str, dict[str, str]]:
+    """Return what GPUs gave for each bug, by device: the stored output of `python -m tools.gpu bugs`."""
+    outcomes: dict[str, dict[str, str]] = {}
+    for path in sorted(Path(RESULTS).glob("*_bugs.txt")):
+        header, *lines = path.read_text("utf-8").splitlines()
+        device = header.partition(": ")[2].partition(",")[0]
+        found = [re.fullmatch(r"bugs (\w+): ok, (.*), [\d.]+ s", line) for line in lines]
+        outcomes[device] = {match[1]: describe_outcome(match[2]) for match in found if match}
+    return outcomes
+
+
+def describe_outcome(text: str) -> str:
+    """Return what 500 runs of a bug gave, in a few words."""
+    counts = {word: int(count) for word, count in re.findall(r"(\S.*?) (\d+) times(?:, )?", text)}
+    if len(counts) == 1:
+        word = next(iter(counts))
+        return f"always {word}" if word in ("right", "wrong") else word
+    return ", ".join(f"{word} {counts[word]} times" for word in ("right", "wrong") if word in counts)

@@ -6,6 +6,8 @@ to 51 bits or fewer, equals rounding the exact value (Boldo and Melquiond, 2008)
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pyptx import numbers
@@ -18,6 +20,10 @@ ROUNDINGS = (*numbers.ROUNDINGS, "rs")
 _SINGLE = FORMATS["f32"]
 _EXPONENT, _SIGN = np.uint32(_SINGLE.exponent_mask), np.uint32(_SINGLE.sign)
 _NAN = np.uint32(encode_nan("f32"))
+_LEAST = np.uint32(1 << _SINGLE.mantissa)
+SCALE = 64
+"""The exponent of the factor between results and scaled results."""
+_SCALED_LEAST = np.float32(2.0 ** (SCALE + _SINGLE.least_exponent))
 
 
 def round_to_odd(nearest: F64, error: F64) -> F64:
@@ -42,6 +48,21 @@ def flush(x: F32) -> F32:
     bits = x.view(np.uint32)
     small = (bits & _EXPONENT) == 0
     return np.where(small, bits & _SIGN, bits).view(np.float32) if small.any() else x
+
+
+def flush_result(x: F32, compute_scaled: Callable[[], F32]) -> F32:
+    """Flush rounded results that are below the normal numbers when they are rounded with an unbounded exponent: those
+    next to the smallest normal number are rounded up to it where subnormals are kept. `compute_scaled` returns the
+    results times 2**SCALE; it is seldom called."""
+    bits = x.view(np.uint32)
+    size = bits & ~_SIGN
+    small = size <= _LEAST
+    if not small.any():
+        return x
+    is_least = size == _LEAST
+    if is_least.any():
+        small = small & (~is_least | (np.abs(compute_scaled()) < _SCALED_LEAST))
+    return np.where(small, bits & _SIGN, bits).view(np.float32)
 
 
 def flush_half(codes: Array, name: str) -> Array:

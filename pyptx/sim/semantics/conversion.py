@@ -12,7 +12,16 @@ from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS, is_float, split_packed
 from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.numerics.formats import TF32_KEPT, encode_nan, widen
-from pyptx.sim.numerics.rounding import encode_exact, flush, round_directed, round_to_format, round_to_odd, to_f32
+from pyptx.sim.numerics.rounding import (
+    SCALE,
+    encode_exact,
+    flush,
+    flush_result,
+    round_directed,
+    round_to_format,
+    round_to_odd,
+    to_f32,
+)
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.bits import find_limits
 from pyptx.sim.semantics.floating_point import make_canonical_nan
@@ -129,7 +138,8 @@ def _finish(x: Array, target: str, mode: str, flags: set[str]) -> Array:
         result = round_to_format(x, target, mode, satfinite=satfinite)
     result = _clamp(result, flags)
     if target == "f32":
-        result = flush(result) if "ftz" in flags else result
+        if "ftz" in flags:
+            result = flush_result(result, lambda: to_f32(x * 2.0**SCALE, mode))
         nan = np.isnan(result)
         return np.where(nan, make_canonical_nan("f4"), result) if nan.any() else result
     if target == "f64":

@@ -15,7 +15,7 @@ from pyptx.numbers import FORMATS
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.numerics import double
 from pyptx.sim.numerics.formats import encode_nan
-from pyptx.sim.numerics.rounding import flush, to_f32
+from pyptx.sim.numerics.rounding import SCALE, flush, flush_result, to_f32
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
 
@@ -40,14 +40,32 @@ def finish_operation(match: Match, function: Function, plain: Value = None) -> O
         return into(plain)
     body = function
     if "ftz" in flags:
-        body = _wrap_flush(body)
+        body = _wrap_flush(body, _SCALES.get(match.form.opcode))
     if "sat" in flags:
         body = _wrap_saturate(body)
     return value(_wrap_pairs(body)) if kind == "f32x2" else value(body)
 
 
-def _wrap_flush(function: Function) -> Function:
-    return lambda *v: flush(function(*[flush(x) for x in v]))
+_SCALES = {
+    opcode: tuple(np.float32(2.0**exponent) for exponent in exponents)
+    for opcode, exponents in {
+        "mul": (SCALE, 0), "div": (SCALE, 0), "rcp": (-SCALE,), "fma": (SCALE, 0, SCALE), "mad": (SCALE, 0, SCALE),
+    }.items()
+}  # fmt: skip
+"""The factors of the operands that scale results by 2**SCALE. Other results that `.ftz` may flush are exact."""
+
+
+def _wrap_flush(function: Function, factors: tuple[np.float32, ...] | None) -> Function:
+    if factors is None:
+        return lambda *v: flush(function(*[flush(x) for x in v]))
+
+    def apply(*values: Array) -> Array:
+        operands = [flush(x) for x in values]
+        return flush_result(
+            function(*operands), lambda: function(*[x * y for x, y in zip(operands, factors, strict=True)])
+        )
+
+    return apply
 
 
 def _wrap_saturate(function: Function) -> Function:
@@ -111,11 +129,12 @@ _UPPER_WORD = np.uint64(0xFFFFFFFF00000000)
 
 
 def _keep_upper_word(a: Array) -> Array:
-    """Keep the bits that rcp and rsqrt.approx.ftz.f64 read: the upper 32, subnormals as zeros, the canonical NaN."""
+    """Keep the bits that rcp and rsqrt.approx.ftz.f64 read: the upper 32, subnormals as zeros, the canonical NaN. A NaN
+    whose bits are all in the lower word is read as infinity."""
     bits = a.view(np.uint64) & _UPPER_WORD
     small = (bits & np.uint64(FORMATS["f64"].exponent_mask)) == 0
     bits = np.where(small, bits & np.uint64(FORMATS["f64"].sign), bits)
-    return np.where(np.isnan(a), np.uint64(encode_nan("f64")) & _UPPER_WORD, bits).view(np.float64)
+    return np.where(np.isnan(bits.view(np.float64)), np.uint64(encode_nan("f64")) & _UPPER_WORD, bits).view(np.float64)
 
 
 def _rcp64(a: Array, mode: str) -> Array:

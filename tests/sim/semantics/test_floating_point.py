@@ -82,6 +82,58 @@ def test_ftz_and_sat() -> None:
     assert got["f"][0] == tiny[0]
 
 
+def test_ftz_flushes_what_is_below_the_normal_numbers_with_an_unbounded_exponent() -> None:
+    """Rounded to the unit of subnormal numbers, each result but the last would be the smallest normal number."""
+    codes = {
+        "a": [0x26CA54C5, 0x3F7FFFFF, 0x3F7FFFFF, 0x82282F48],
+        "b": [0x1921F3CC, 0x00800000, 0x80800000, 0x10CD2F26],
+    }
+    inputs = {name: np.array(values, np.uint32) for name, values in codes.items()}
+    inputs["c"] = np.array([0, 0, 0, 0x00800000], np.uint32)
+    code = "mul.ftz.f32 %d, %a, %b;\nfma.rn.ftz.f32 %e, %a, %b, %c;\nfma.rn.f32 %f, %a, %b, %c;"
+    got = compute(code, inputs, dict.fromkeys("def", np.uint32))
+    assert got["d"].tolist() == [0, 0, 0x80000000, 0x80000000]
+    assert got["e"].tolist() == [0, 0, 0x80000000, 0x00800000]
+    assert got["f"].tolist() == [0x00800000, 0x00800000, 0x80800000, 0x00800000]
+
+
+def test_ftz_of_quotients_and_conversions_rounded_up() -> None:
+    inputs = {"a": np.array([0x7E800001, 0x7E800000], np.uint32), "b": 2.0**-126 * np.array([1 - 2.0**-30, 1])}
+    code = "rcp.rp.ftz.f32 %d, %a;\nrcp.rp.f32 %e, %a;\ncvt.rz.ftz.f32.f64 %f, %b;\ncvt.rn.ftz.f32.f64 %g, %b;"
+    got = compute(code, inputs, dict.fromkeys("defg", np.uint32))
+    assert [int(got[name][0]) for name in "defg"] == [0, 0x00800000, 0, 0x00800000]
+    assert [int(got[name][1]) for name in "defg"] == [0x00800000] * 4
+    inputs = {"a": np.array([0x00FFFFFF, 0x01000000], np.uint32), "b": np.array([0x40000000] * 2, np.uint32)}
+    got = compute("div.rn.ftz.f32 %d, %a, %b;\ndiv.rn.f32 %e, %a, %b;", inputs, dict.fromkeys("de", np.uint32))
+    assert [got[name].tolist() for name in "de"] == [[0, 0x00800000], [0x00800000] * 2]
+
+
+def test_ftz_of_halves_flushes_before_it_rounds_to_subnormal_numbers() -> None:
+    inputs = {"a": np.array([0x3BFF, 0x3C00], np.uint16), "b": np.array([0x0400, 0x0400], np.uint16)}
+    got = compute("mul.ftz.f16 %d, %a, %b;\nmul.f16 %e, %a, %b;", inputs, dict.fromkeys("de", np.uint16))
+    assert got["d"].tolist() == [0, 0x0400]
+    assert got["e"].tolist() == [0x0400, 0x0400]
+
+
+def test_a_directed_fma_of_bf16_is_what_the_code_of_ptxas_computes() -> None:
+    codes = {"a": 0x4324, "b": 0xE707, "c": 0xBEBA}
+    inputs = {name: np.array([code], np.uint16) for name, code in codes.items()}
+    got = compute("fma.rz.relu.bf16 %d, %a, %b, %c;", inputs, {"d": np.uint16})["d"]
+    halves = [float(array.view(np.float16)[0]) for array in inputs.values()]
+    assert got.view(np.float16)[0] == np.float16(halves[0] * halves[1] + halves[2])
+    pairs = {name: array.astype(np.uint32) | array.astype(np.uint32) << 16 for name, array in inputs.items()}
+    both = compute(
+        "fma.rz.bf16x2 %d, %a, %b, %c;\nfma.rn.bf16x2 %e, %a, %b, %c;", pairs, dict.fromkeys("de", np.uint32)
+    )
+    assert both["d"][0] == both["e"][0]
+
+
+def test_rcp_approx_ftz_f64_reads_a_nan_of_the_lower_word_as_infinity() -> None:
+    inputs = {"a": np.array([0x7FF0000000000001, 0xFFF0000000000001, 0x7FF0000100000000], np.uint64)}
+    got = compute("rcp.approx.ftz.f64 %d, %a;", inputs, {"d": np.uint64})["d"]
+    assert got.tolist() == [0, 1 << 63, 0x7FFFFFFF00000000]
+
+
 def test_min_and_max_of_zeros_and_nan() -> None:
     a = np.array([0.0, -0.0, np.nan, 1.0, np.nan], np.float32)
     b = np.array([-0.0, 0.0, 1.0, np.nan, np.nan], np.float32)

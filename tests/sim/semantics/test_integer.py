@@ -234,6 +234,13 @@ def test_the_upper_half_of_a_product_of_16_bits_with_a_carry_is_above_32_bits() 
     assert [int(got[n][0]) for n in "de"] == [0xFFFF, 0xFFFE]
 
 
+def test_madc_hi_sat_does_not_saturate_in_the_code_of_ptxas() -> None:
+    codes = {"a": 0xA37B5B32, "b": 0x7796B838, "c": 0x98FD5308}
+    inputs = {name: np.array([code], np.uint32) for name, code in codes.items()}
+    got = compute("add.cc.u32 %d, %a, 0;\nmadc.hi.sat.s32 %d, %a, %b, %c;", inputs, {"d": np.uint32})["d"]
+    assert got.tolist() == [0x6DC53220]
+
+
 def test_fns_beyond_its_ranges_is_what_the_code_of_ptxas_finds() -> None:
     bases, offsets = [32, 40, 0xFFFFFFFF, 40, 1, 31], [1, 0, -1, -1, -(1 << 31), 2]
     inputs = {"a": np.full(6, 0xFFFFFFFF, np.uint32), "b": np.array(bases, np.uint32), "c": np.array(offsets, np.int32)}

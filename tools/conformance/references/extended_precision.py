@@ -19,23 +19,15 @@ def _builder(exact: Callable[[tuple[str, ...], str, tuple[int, ...], int], int])
 
         def whole(carry: int, *operands: int) -> tuple[int, int]:
             total = exact(modifiers, name, operands, carry if takes else int(case.opcode == "sub"))
-            if "sat" in modifiers:
-                return clamp(_signed(modifiers, name, operands) + carry, name) & ((1 << bits) - 1), carry
+            # ptxas ignores the `.sat` of a product.
+            if "sat" in modifiers and "hi" not in modifiers:
+                return clamp(read(operands[0], name) + read(operands[1], name) + carry, name) & ((1 << bits) - 1), carry
             after = total >> bits & 1 if "cc" in modifiers else carry
             return total & ((1 << bits) - 1), after
 
         return whole
 
     return build
-
-
-def _signed(modifiers: tuple[str, ...], name: str, operands: tuple[int, ...]) -> int:
-    """Return the value that the forms with `.sat` clamp: a signed sum, or the upper half of a product plus an
-    addend."""
-    first, second = read(operands[0], name), read(operands[1], name)
-    if "hi" in modifiers:
-        return (first * second >> bits_of(name)) + read(operands[2], name)
-    return first + second
 
 
 def _add(modifiers: tuple[str, ...], name: str, operands: tuple[int, ...], carry: int) -> int:

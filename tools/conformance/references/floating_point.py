@@ -41,6 +41,10 @@ def _build_rounded(function: Exact) -> Builder:
         source, rounding = lanes_of(types[-1])[0], next((m for m in modifiers if m in f.ROUNDINGS), "rn")
         flush, width = "ftz" in modifiers and result != "f64", f.WIDTHS[result]
         has_wide_addend = len(types) > 1
+        if rounding != "rn" and result == "bf16":
+            if count == 1:
+                return _fuse_as_halves(rounding)
+            rounding = "rn"
 
         def whole(*bits: int) -> int:
             word = 0
@@ -60,6 +64,17 @@ def _build_rounded(function: Exact) -> Builder:
         return whole
 
     return build
+
+
+def _fuse_as_halves(rounding: str) -> Scalar:
+    """Return the directed fma of one bf16, which the manual does not have: ptxas takes the operands for f16, ignores
+    `.relu` and `.oob`, and rounds the f32 result to the nearest f16. It rounds pairs to nearest."""
+
+    def whole(a: int, b: int, c: int) -> int:
+        number = _fuse(f.decode(a, "f16"), f.decode(b, "f16"), f.decode(c, "f16"), rounding)
+        return f.code(f.decode(f.code(number, "f32", rounding), "f32"), "f16")
+
+    return whole
 
 
 def _sum(a: f.Number, b: f.Number, rounding: str) -> f.Number:

@@ -69,7 +69,8 @@ def decode(bits: int, name: str, flush: bool = False) -> Number:
 
 
 def code(number: Number, name: str, rounding: str = "rn", *, flush: bool = False, finite: bool = False) -> int:
-    """Return the code of a number in a format."""
+    """Return the code of a number in a format; `flush` returns zero for numbers that are below the normal ones when
+    they are rounded with an unbounded exponent: measured on Hopper, and computed by ptxas."""
     if number.size is None:
         return NAN_CODES.get(name, SHAPES[name][2])
     sign = number.negative << SIGN[name]
@@ -77,9 +78,10 @@ def code(number: Number, name: str, rounding: str = "rn", *, flush: bool = False
         result = sign | (SHAPES[name][2] if finite else BEYOND.get(name, NAN_CODES.get(name, SHAPES[name][2])))
     else:
         result = encode(number.value, name, rounding, satfinite=finite, zero_sign=number.negative)
-    mantissa = SHAPES[name][0]
-    if flush and not result >> mantissa & ((1 << SIGN[name] - mantissa) - 1):
-        result = sign
+    mantissa, bias, _ = SHAPES[name]
+    if flush and number.size < Fraction(2) ** (2 - bias):
+        unbounded = encode(number.value * Fraction(2) ** (bias - 1), name, rounding, zero_sign=number.negative)
+        result = sign if unbounded & ~(1 << SIGN[name]) < bias << mantissa else result
     return result << 13 if name == "tf32" else result
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
-from types import CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from pyptx.dsl.key import is_foreign, unwrap
@@ -19,6 +19,8 @@ Guard = tuple[object, object, object]
 cell, None and its content; a function, False and its code; a function, None and its defaults."""
 _FIXED = (bool, int, float, complex, str, bytes, type(None), PtxType, Enum)
 _MOST_CODES = 4096
+_NO_CODE = (lambda: None).__code__
+"""What names nothing."""
 
 
 class _Unguarded(Exception):
@@ -42,6 +44,9 @@ def _identify(owner: object) -> object:
 
 
 def _iterate_function(function: object, visits: set[int]) -> Iterator[Guard]:
+    if isinstance(function, MethodType):
+        owner, function = function.__self__, function.__func__
+        yield from _iterate_value(getattr(function, "__code__", _NO_CODE), owner, visits)
     plain = unwrap(function)
     if plain is None or not isinstance(function, FunctionType):
         raise _Unguarded
@@ -101,7 +106,7 @@ def _iterate_value(code: CodeType, value: object, visits: set[int]) -> Iterator[
     elif isinstance(value, ModuleType):
         if not is_foreign(value.__name__):
             yield from _iterate_space(code, vars(value), visits)
-    elif isinstance(value, FunctionType):
+    elif isinstance(value, FunctionType | MethodType):
         if unwrap(value) is not None:
             yield from _iterate_function(value, visits)
     elif not _is_fixed(value):

@@ -316,6 +316,10 @@ class Options:
 
     factor: int = 2
 
+    def multiply(self, value: Any) -> Any:
+        """Multiply by the field."""
+        return value * (self.factor + SCALE - 2)
+
 
 @intrinsic
 def scale_by(value: Any) -> Any:
@@ -364,6 +368,8 @@ CHANGES: dict[str, tuple[Callable[[Any], Any], Callable[[pytest.MonkeyPatch], ob
     "an attribute of its class": (use_object, lambda patch: patch.setattr(Base, "factor", 3)),
     "a field": (use_options, lambda patch: patch.setattr(OPTIONS, "factor", 3)),
     "an item of an item": (use_nested, lambda patch: patch.setitem(NESTED[0]["factor"], "by", 3)),
+    "what a method names": (OPTIONS.multiply, lambda patch: patch.setattr(f"{__name__}.SCALE", 3)),
+    "a field of its object": (OPTIONS.multiply, lambda patch: patch.setattr(OPTIONS, "factor", 3)),
     "what a wrapper wraps": (
         use_wrapped, lambda patch: patch.setitem(vars(scale_by), "__wrapped__", use_options)
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -11,7 +12,7 @@ from pyptx.dsl.trace import CURRENT
 from pyptx.runtime import bindings, device_calls, device_views, dlpack, extension
 from pyptx.runtime.arrays import DeviceView, get_numpy_dtype
 from pyptx.runtime.bindings import in_context
-from pyptx.runtime.calls import Bound
+from pyptx.runtime.calls import SIMULATE, Bound
 from pyptx.runtime.failures import explain_failures
 from pyptx.runtime.launching import is_small, list_attributes, make_launcher
 from pyptx.runtime.modules import find_loaded
@@ -73,8 +74,10 @@ def _list_guards(kernel: Traceable) -> tuple[Guard, ...] | None:
         return None
     torch: Any = sys.modules["torch"]
     forward_ad: Any = torch.autograd.forward_ad.__dict__
+    variables, name = vars(os.environ)["_data"], os.fsencode(SIMULATE)
     entries: list[Guard] = [
         (vars(kernel), "grid", kernel.grid), (forward_ad, "_current_level", -1), *bindings.list_guards(),
+        (variables, name, variables.get(name, ...)),
     ]  # fmt: skip
     return tuple(entry for group in (*guards, entries) for entry in group or ())
 

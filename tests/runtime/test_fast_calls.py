@@ -395,3 +395,20 @@ def test_changes_in_place_are_noticed(change: str, bindings: list[Any], monkeypa
     apply(monkeypatch)
     scale(x)
     assert len(bindings) == (2 if BUILT else 4)
+
+
+def test_calls_are_simulated_from_when_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale, x, devices = make_scale(), torch.arange(128, dtype=torch.int32), list[int | None]()
+    choose = calls.choose_device
+
+    def note(*arguments: Any) -> int | None:
+        devices.append(choose(*arguments))
+        return devices[-1]
+
+    monkeypatch.setattr(calls, "choose_device", note)
+    for value in (None, "1", "1", "0"):
+        if value is not None:
+            monkeypatch.setenv(calls.SIMULATE, value)
+        for _ in range(2):
+            assert torch.equal(scale(x), x * SCALE)
+    assert devices == ([0, None, None, None, None, 0] if BUILT else [0, 0, None, None, None, None, 0, 0])

@@ -23,6 +23,10 @@ _SINGLE, _DOUBLE = FORMATS["f32"], FORMATS["f64"]
 _BIAS, _DIGITS, _FIELD = _SINGLE.bias, _SINGLE.mantissa, _SINGLE.exponent_mask >> _SINGLE.mantissa
 ZERO_EXPONENT = _SINGLE.least_exponent
 """The exponent of zero in every format: that of the smallest normal f32."""
+NO_EXPONENT = np.int16(-400)
+"""The exponent of a zero factor that does not count: with any other factor, below those of all products."""
+ZERO_ADDEND = np.int16(-133)
+"""The exponent of a zero addend where zero factors do not count (measured on an H200)."""
 NOTHING = 8000
 """The position of the lowest bit of zero: above all others."""
 _DENSE = 0.25
@@ -89,6 +93,8 @@ def dot(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
     A has the shape (..., M, K), B (..., K, N), C (..., M, N). An f16 accumulator holds f16 values as f32.
     """
     depth = a.values.shape[-1]
+    if not rule.counts_zeros:
+        a, b = _ignore_zeros(a), _ignore_zeros(b)
     finite_a, finite_b = _zero_nonfinite(a), _zero_nonfinite(b)
     exponents = prepare_summands(finite_a.exponents, finite_b.exponents, rule.step)
     # A sum exceeds the largest product by a few bits at most; bits above this cutoff are never lost.
@@ -111,10 +117,17 @@ def _add_step(a: Operand, b: Operand, c: F32, rule: Rule, sums: _Sums) -> F32:
             special = np.matmul(a.values, b.values) + c
             a, b, c = _zero_nonfinite(a), _zero_nonfinite(b), np.where(np.isfinite(c), c, np.float32(0))
             fields = extract_exponent_fields(c)
-        result = _sum_finite(a, b, c, compute_addend_exponents(c, fields, rule.output), rule, sums)
+        exponents = compute_addend_exponents(c, fields, rule.output)
+        if not rule.counts_zeros:
+            np.copyto(exponents, ZERO_ADDEND, where=c == 0)
+        result = _sum_finite(a, b, c, exponents, rule, sums)
         if special is None:
             return result
         return canonicalize_nan(np.where(np.isfinite(special), result, special.astype(np.float32)))
+
+
+def _ignore_zeros(x: Operand) -> Operand:
+    return Operand(x.values, np.where(x.values == 0, NO_EXPONENT, x.exponents), x.lows, x.finite)
 
 
 def _zero_nonfinite(x: Operand) -> Operand:
@@ -287,10 +300,13 @@ _KEPT = {name: np.uint64(-1 << _DOUBLE.mantissa - digits & (1 << 64) - 1) for na
 def round_sums(total: F64, lowest: int, output: str) -> F64:
     """Round exact sums without bits below 2**lowest to the output's precision, in place."""
     if output == "f16":
-        return total.astype(np.float16).astype(np.float64)
+        total = total.astype(np.float16).astype(np.float64)
+        # -0 becomes 0 (measured on an H200).
+        total += 0.0
+        return total
     if lowest < ZERO_EXPONENT and bool((small := np.abs(total) < 2.0**ZERO_EXPONENT).any()):
         unit = 2.0 ** (ZERO_EXPONENT - _KEPT_DIGITS[output])
-        total[small] = np.trunc(total[small] / unit) * unit
+        total[small] = np.trunc(total[small] / unit) * unit + 0.0
     bits = total.view(np.uint64)
     bits &= _KEPT[output]
     return total

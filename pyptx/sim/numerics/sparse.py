@@ -6,6 +6,8 @@ indices.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pyptx.sim.numerics.arrays import U32, Array, Mask
@@ -51,3 +53,28 @@ def expand(elements: Array, codes: Array, kind: str) -> Array:
         index = ((codes >> (2 * place)) & 3).astype(np.intp)[..., None, None]
         np.put_along_axis(dense, np.broadcast_to(index, (*index.shape[:-1], pair)), parts[..., place, None, :], axis=-2)
     return dense.reshape(*rows, -1)
+
+
+def multiply_stored(
+    multiply: Callable[[Array, Array, Array], Array], a: Array, b: Array, addend: Array, find_stored: Callable[[], Mask]
+) -> Array:
+    """Return a @ b + addend as `multiply` computes it, for an expanded A. `find_stored` returns which elements of A are
+    stored. The others do not meet those of B, so that an infinity or NaN there does not count (measured on an H200)."""
+    result = multiply(a, b, addend)
+    is_finite = np.isfinite(b)
+    if is_finite.all():
+        return result
+    shape = result.shape[:-2]
+    missing = np.broadcast_to(~find_stored(), (*shape, *a.shape[-2:]))
+    a, b, addend = (np.broadcast_to(x, (*shape, *x.shape[-2:])) for x in (a, b, addend))
+    *batch, row, column = np.nonzero(np.matmul(missing.astype(np.float32), (~is_finite).astype(np.float32)))
+    factors = np.swapaxes(b, -1, -2)[(*batch, column)]
+    factors = np.where(missing[(*batch, row)], factors.dtype.type(0), factors)
+    parts = multiply(
+        a[(*batch, row)][:, None],
+        factors[..., None],
+        np.ascontiguousarray(addend[(*batch, row, column)])[:, None, None],
+    )
+    result = result.copy()
+    result[(*batch, row, column)] = parts[:, 0, 0]
+    return result

@@ -2,7 +2,8 @@
 products that a target's tensor cores do not support.
 
 The facts are from MMA-Sim (arXiv 2511.10909), which measured them on hardware. Forms that it does not cover use the
-rule of a related form: 6-bit types, sparse and weight-stationary forms, `cta_group::2`.
+rule of a related form: 6-bit types, sparse and weight-stationary forms, `cta_group::2`. `wgmma`, dense and sparse, is
+compared with an H200 (`tools.conformance.engines`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ class Rule:
     fraction: int
     step: int
     output: str
+    counts_zeros: bool = True
+    """Whether zero factors bound the exponents of other products. A zero factor or addend then has the exponent of the
+    smallest normal f32; otherwise a zero addend has a smaller one."""
 
 
 BLOCK_FRACTION = 35
@@ -46,7 +50,7 @@ def select_rule(instruction: str, sm: int, name: str, accumulator: str = "f32", 
     step = core.operand_bits // element_bits(from_name(name))
     if instruction == "wmma":
         step = min(step, WMMA_DEPTH.get(name, 16))
-    return Rule(13 if narrow else core.fraction, step * (2 if sparse else 1), output)
+    return Rule(13 if narrow else core.fraction, step * (2 if sparse else 1), output, instruction != "wgmma")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ target's tensor cores do; f64 is a chain of fused multiply-adds in the order of 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.plain_dots import double_dot
 from pyptx.sim.numerics.products import multiply_matrices, multiply_scaled_matrices
+from pyptx.sim.numerics.sparse import multiply_stored
 from pyptx.sim.semantics import warp_matrices as w
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes
 from pyptx.types import ALL, from_name
@@ -54,10 +56,13 @@ def _multiply(
     b_values = w.decode_numbers(
         w.extract_elements(w.gather_words(group, b), f.mma_b(k, n, bits[1])), btype, bits[1] == 8
     )
+    find_stored = None
     if sparse:
         selector = int(extras[1])
         meta = w.gather_words(group, (extras[0],))
-        a_values = _expand(a_values, meta, k, bits[0], selector)
+        expand = partial(_expand, meta=meta, k=k, bits=bits[0], selector=selector)
+        find_stored = partial(expand, np.ones_like(a_values, np.bool_))
+        a_values = expand(a_values)
         extras = extras[2:]
     registers = tuple(_view_raw(v) for v in c)
     c_fragment = f.mma_accumulator(m, n, from_name(ctype))
@@ -71,7 +76,7 @@ def _multiply(
             a_values, b_values, (for_a, for_b), start, names, instruction="mma", sm=sm, sparse=sparse
         )
     else:
-        total = accumulate(a_values, b_values, start, (dtype, atype, btype), flags, sm, sparse)
+        total = accumulate(a_values, b_values, start, (dtype, atype, btype), flags, sm, find_stored=find_stored)
     out = f.mma_accumulator(m, n, from_name(dtype))
     words = w.fill_words(w.encode_numbers(total, dtype), out, out.registers)
     return tuple(v.view(find_result_dtype(dtype)) for v in w.scatter_words(group, words))
@@ -88,11 +93,14 @@ def find_result_dtype(dtype: str) -> np.dtype[Any]:
 
 def accumulate(
     a_values: Array, b_values: Array, start: Array, names: tuple[str, str, str], flags: frozenset[str], sm: int,
-    sparse: bool = False, instruction: str = "mma",
+    sparse: bool = False, instruction: str = "mma", find_stored: Callable[[], Array] | None = None,
 ) -> Array:  # fmt: skip
     """Return A @ B + `start` for every warp in the accumulator's type. `names` are the types of D, A and B; `sm` is the
     target whose sums are reproduced, or 0."""
     dtype = names[0]
+    if find_stored is not None and dtype in ("f16", "f32"):
+        multiply = partial(accumulate, names=names, flags=flags, sm=sm, instruction=instruction, sparse=True)
+        return multiply_stored(multiply, a_values, b_values, start, find_stored)
     if dtype == "f64":
         mode = next((m for m in ("rz", "rm", "rp") if m in flags), "rn")
         return double_dot(a_values, b_values, start, mode)
@@ -118,7 +126,7 @@ def _expand(compact_a: Array, meta: Array, k: int, bits: int, selector: int) -> 
         columns = [8 * chunks + 2 * pair + i for pair in (low, high) for i in (0, 1)]
     else:
         columns = [4 * chunks + low, 4 * chunks + high]
-    full_a = np.zeros((warps, rows, k))
+    full_a = np.zeros((warps, rows, k), compact_a.dtype)
     for index, column_indices in enumerate(columns):
         np.put_along_axis(full_a, column_indices, compact_a[:, :, index :: len(columns)], axis=2)
     return full_a

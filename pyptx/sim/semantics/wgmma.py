@@ -4,6 +4,7 @@ lands: at once in the eager schedule, else when the schedule says, at the latest
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -21,7 +22,7 @@ from pyptx.sim.numerics.fast_dot import multiply
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.plain_dots import binary_dot, integer_dot
 from pyptx.sim.numerics.products import multiply_matrices
-from pyptx.sim.numerics.sparse import expand
+from pyptx.sim.numerics.sparse import expand, multiply_stored
 from pyptx.sim.numerics.workspace import get_scratch
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
@@ -126,7 +127,8 @@ def _multiply(
         start = np.where(accumulates[:, None, None], start, start.dtype.type(0))
     if len(b_values) < groups.count:
         b_values = np.tile(b_values, (groups.count // len(b_values), 1, 1))
-    result = _sum_products(spelling, a_values, b_values.swapaxes(1, 2), start, exact)
+    find_stored = partial(_find_stored, spelling, groups, values_by_name) if spelling.sparse else None
+    result = _sum_products(spelling, a_values, b_values.swapaxes(1, 2), start, exact, find_stored)
     if accumulators is not None:
         accumulators.matrix = np.ascontiguousarray(result.astype(kind, copy=False))
         return
@@ -166,14 +168,32 @@ def _add(target: Accumulator, a_values: Array, b_values: Array, accumulates: Arr
         accumulators += sums.reshape(accumulators.shape)
 
 
-def _sum_products(spelling: Spelling, a_values: Array, b_values: Array, start: Array, sm: int) -> Array:
+def _sum_products(
+    spelling: Spelling, a_values: Array, b_values: Array, start: Array, sm: int,
+    find_stored: Callable[[], Array] | None,
+) -> Array:  # fmt: skip
     if spelling.types[1] == "b1":
         return binary_dot(a_values, b_values, start, "and")
     if spelling.types[0] == "s32":
         return integer_dot(a_values, b_values, start, satfinite=spelling.saturates)
-    return multiply_matrices(
-        a_values, b_values, start, spelling.types, instruction="wgmma", sm=sm, sparse=spelling.sparse
+    multiply = partial(
+        multiply_matrices, names=spelling.types, instruction="wgmma", sm=sm, sparse=find_stored is not None
     )
+    if find_stored is None:
+        return multiply(a_values, b_values, start)
+    return multiply_stored(multiply, a_values, b_values, start, find_stored)
+
+
+def _find_stored(spelling: Spelling, groups: wg.Groups, values_by_name: dict[str, Any]) -> Array:
+    """Return which elements of a sparse A are stored."""
+    return _expand(spelling, groups, values_by_name, np.ones((groups.count, 64, spelling.k // 2), np.bool_))
+
+
+def _expand(spelling: Spelling, groups: wg.Groups, values_by_name: dict[str, Any], stored: Array) -> Array:
+    """Return a sparse A with elements that are not stored."""
+    bits = compute_type_bits(spelling.types[1])
+    codes = _extract_codes(groups, values_by_name["meta"], int(values_by_name["selector"]), spelling.k, bits)
+    return expand(stored, codes, "1:2" if bits == 32 else "2:4")
 
 
 def read_operands(
@@ -190,12 +210,7 @@ def read_operands(
         a_raw = wg.load_shared_operand(site.memory, places[0], _find_raw_dtype(spelling, 1))
     x, y = _view_numbers(a_raw, spelling.types[1]), _view_numbers(b_raw, spelling.types[2])
     if spelling.sparse:
-        bits = compute_type_bits(spelling.types[1])
-        x = expand(
-            x,
-            _extract_codes(groups, values_by_name["meta"], int(values_by_name["selector"]), spelling.k, bits),
-            "1:2" if bits == 32 else "2:4",
-        )
+        x = _expand(spelling, groups, values_by_name, x)
     x = x if int(values_by_name.get("scale_a", 1)) == 1 else -x
     return x, y if int(values_by_name.get("scale_b", 1)) == 1 else -y
 

@@ -107,10 +107,9 @@ def compute_addresses(descriptor: Descriptor, rows: int, columns: int, size: int
         row, column = column, row
         return _swizzle(descriptor, _compute_across(descriptor, column, row, size, chunks)).reshape(rows, columns)
     byte = column * size
-    if descriptor.swizzle is Swizzle.NONE:
-        inner = byte // _CORE * descriptor.leading_byte_offset + byte % _CORE
-    else:
-        inner = byte
+    # Rows longer than the span, as of B in a sparse product, go on at the leading offset (measured on an H200).
+    line = chunks * _CORE
+    inner = byte // line * descriptor.leading_byte_offset + byte % line
     if isinstance(descriptor, Tcgen05Descriptor) and descriptor.lbo_mode:
         # Bytes past the end of the 128-byte line start at the leading-dimension address.
         room = _LINE - descriptor.address % _LINE

@@ -24,6 +24,34 @@ F32 = NDArray[np.float32]
 SIDE = 8
 
 
+def sum_terms(a: list[float], b: list[float], c: float, rule: Rule, name: str = "tf32") -> float:
+    """Return one result of a rule."""
+    x, y = np.array([a], np.float32), np.array(b, np.float32)[:, None]
+    factors = dots.prepare_operand(x, name), dots.prepare_operand(y, name)
+    return float(dots.dot(*factors, np.array([[c]], np.float32), rule)[0, 0])
+
+
+def test_zeros_bound_exponents_less_in_wgmma() -> None:
+    """As on an H200: zero factors cut off no bits of products, and a zero addend those below 2**-158."""
+    wgmma, mma = select_rule("wgmma", 90, "tf32"), select_rule("mma", 90, "tf32")
+    below_normal = [2.0**-60, -(2.0**-76)], [2.0**-70, 2.0**-76]
+    assert sum_terms(*below_normal, 0.0, wgmma) == 2.0**-130 - 2.0**-149
+    assert sum_terms(*below_normal, 0.0, mma) == 2.0**-130
+    far_below_normal = [2.0**-70, -(2.0**-79)], [2.0**-72, 2.0**-79]
+    assert sum_terms(*far_below_normal, 0.0, wgmma) == 2.0**-142 - 2.0**-149
+    assert sum_terms(far_below_normal[0], [2.0**-72, 2.0**-80], 0.0, wgmma) == 2.0**-142
+    beside_zero = [0.0, 2.0**-60], [2.0**126, 2.0**-20]
+    assert sum_terms(*beside_zero, 0.0, wgmma) == 2.0**-80
+    assert sum_terms(*beside_zero, 0.0, mma) == 0.0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_half_that_rounds_to_zero_has_no_sign(sign: float) -> None:
+    rule = select_rule("wgmma", 90, "f16", "f16")
+    result = sum_terms([sign * 2.0**-14], [2.0**-14], 0.0, rule, "f16")
+    assert (result, np.signbit(result)) == (0.0, False)
+
+
 def draw(generator: np.random.Generator, shape: tuple[int, ...], name: str, spread: str) -> F32:
     """Return decoded factors: every code, or normal numbers with some zeros and subnormals."""
     form = FORMATS[name]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyptx.sim.numerics import dot as dots
-from pyptx.sim.numerics.sparse import HALVES, ORDERED, expand, is_valid, split_nibbles
+from pyptx.sim.numerics.sparse import HALVES, ORDERED, expand, is_valid, multiply_stored, split_nibbles
 from pyptx.sim.numerics.tensor_core import select_rule
 
 
@@ -23,6 +23,14 @@ def test_one_of_two_and_four_of_eight() -> None:
         expand(compact, np.array([[0b0100, 0b1110, 0b1110, 0b0100]]), "1:2"), [[1, 0, 0, 2, 0, 3, 4, 0]]
     )
     np.testing.assert_array_equal(expand(compact, np.array([[0b1101]]), "4:8"), [[0, 0, 1, 2, 0, 0, 3, 4]])
+
+
+def test_what_is_not_stored_does_not_meet_infinities() -> None:
+    a, stored = np.array([[1.0, 0.0, 2.0, 0.0]]), np.array([[True, False, True, True]])
+    b = np.array([[1.0, np.inf, 1.0], [np.inf, 1.0, np.nan], [3.0, 1.0, 1.0], [0.0, 0.0, np.inf]])
+    with np.errstate(invalid="ignore"):
+        product = multiply_stored(lambda x, y, z: x @ y + z, a, b, np.ones((1, 3)), lambda: stored)
+    np.testing.assert_array_equal(product, [[8.0, np.inf, np.nan]])
 
 
 def test_metadata_words_start_with_the_lowest_bits() -> None:

@@ -112,6 +112,14 @@ def test_the_base_offset_moves_the_swizzle_pattern(
         np.testing.assert_array_equal(compute_addresses(descriptor, 16, 16, 2, is_transposed), aligned + start)
 
 
+@pytest.mark.parametrize("swizzle", [Swizzle.B32, Swizzle.B64])
+def test_rows_beyond_the_span_go_on_at_the_leading_offset(swizzle: Swizzle) -> None:
+    """As on an H200: 64 bytes of K of B in a sparse product, in the 32-byte swizzle."""
+    descriptor = WgmmaDescriptor(0, 4096, 8 * swizzle.span, swizzle)
+    addresses = compute_addresses(descriptor, 16, 2 * swizzle.span, 1, False)
+    np.testing.assert_array_equal(addresses[:, swizzle.span :], addresses[:, : swizzle.span] + 4096)
+
+
 def test_places_are_kept_until_they_fill_32_mib() -> None:
     lanes, rows, columns, size, stride = SETS["one"], 256, 256, 4, 1 << 19
     groups, shape = Groups(lanes), Shape((384, 1, 1), 3)

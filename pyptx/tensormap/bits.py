@@ -1,13 +1,14 @@
 """The 128 bytes of a tensor map: encoding, decoding, and the effect of `tensormap.replace`.
 
 NVIDIA documents them as opaque. The fields of tiled maps are placed where ptxas 13.5 makes `tensormap.replace` write
-them (a test disassembles it); L2 promotion and the im2col fields have no such instruction, so their positions are the
-simulator's own. Maps for a GPU come from the driver, never from here.
+them (a test disassembles it); L2 promotion, the im2col fields and two sums of the driver are where a driver for CUDA
+13.0 put them for an H200. Maps for a GPU come from the driver, never from here.
 """
 
 from __future__ import annotations
 
 import struct
+from math import prod
 
 from pyptx.tensormap.maps import TensorMap
 from pyptx.tensormap.modes import ElementType, Fill, Im2col, Im2colMode, Interleave, L2Promotion, Swizzle
@@ -19,7 +20,8 @@ _MASK32 = 0xFFFFFFFF
 # Word 2 holds the choices: (lowest bit, number of bits).
 _MODE, _RANK, _ELEMENT, _INTERLEAVE, _SWIZZLE, _FILL = (0, 2), (4, 3), (7, 4), (11, 2), (13, 2), (15, 1)
 _TF32, _L2, _ATOMICITY, _ADDRESS_FLAG, _SWIZZLE_96 = (16, 1), (17, 2), (19, 2), (21, 1), (22, 1)
-_CHOICES, _STRIDE_LOW, _STRIDE_HIGH, _DIMS, _TRAVERSAL, _BOX, _PIXELS, _LOWER, _UPPER = 2, 3, 7, 8, 13, 14, 14, 15, 16
+_CHOICES, _STRIDE_LOW, _STRIDE_HIGH, _DIMS, _TRAVERSAL, _BOX, _CORNERS, _PIXELS = 2, 3, 7, 8, 13, 14, 14, 15
+_BYTES, _PERIOD, _UPPER_BIT = 16, 18, 16
 
 # TF32 is F32 with a flag, and the packed types use the two codes that this frees.
 _ELEMENT_CODE = {e: int(e) for e in ElementType if e <= ElementType.BF16} | {
@@ -30,6 +32,7 @@ _ELEMENT_CODE = {e: int(e) for e in ElementType if e <= ElementType.BF16} | {
     ElementType.B6X16_P32: 13,
 }
 _FLAGGED = (ElementType.TF32, ElementType.TF32_FTZ)
+_NO_PERIOD = 16
 _CORNER_BITS = {3: 16, 4: 8, 5: 5}
 
 
@@ -55,6 +58,8 @@ def encode(tensor: TensorMap) -> bytes:
         _put_box(words, i, size)
     if tensor.im2col is not None:
         _put_im2col(words, tensor.im2col, tensor.rank)
+    words[_BYTES] = _count_whole_steps(tensor) * tensor.dtype.shared_bits // 8 & _MASK32
+    words[_PERIOD] = 8 * tensor.swizzle.span or _NO_PERIOD
     return struct.pack("<32I", *words)
 
 
@@ -183,24 +188,31 @@ _REPLACE_ORDINAL = {
 }
 
 
+def _count_whole_steps(tensor: TensorMap) -> int:
+    """Return the elements of the box in whole steps, as the driver counts them."""
+    if tensor.im2col is not None:
+        return prod(tensor.steps)
+    return prod(size // step for size, step in zip(tensor.box, tensor.element_strides, strict=True))
+
+
 def _put_im2col(words: list[int], im2col: Im2col, rank: int) -> None:
     _put(words, _CHOICES, _MODE, im2col.mode)
     _put(words, _TRAVERSAL, (24, 8), im2col.channels - 1)
-    words[_PIXELS] = im2col.pixels & _MASK32
+    words[_PIXELS] = im2col.pixels - 1 & _MASK32
     width = _compute_corner_width(im2col.mode, rank)
     for i, (low, high) in enumerate(zip(im2col.lower, im2col.upper, strict=True)):
-        _put(words, _LOWER, (width * i, width), low)
-        _put(words, _UPPER, (width * i, width), high)
+        _put(words, _CORNERS, (width * i, width), low)
+        _put(words, _CORNERS, (width * i + _UPPER_BIT, width), high)
 
 
 def _read_im2col(words: list[int], mode: Im2colMode, rank: int) -> Im2col:
     width = _compute_corner_width(mode, rank)
     count = rank - 2 if mode is Im2colMode.IM2COL else 1
     return Im2col(
-        tuple(_convert_to_signed(_get(words, _LOWER, (width * i, width)), width) for i in range(count)),
-        tuple(_convert_to_signed(_get(words, _UPPER, (width * i, width)), width) for i in range(count)),
+        tuple(_convert_to_signed(_get(words, _CORNERS, (width * i, width)), width) for i in range(count)),
+        tuple(_convert_to_signed(_get(words, _CORNERS, (width * i + _UPPER_BIT, width)), width) for i in range(count)),
         channels=_get(words, _TRAVERSAL, (24, 8)) + 1,
-        pixels=words[_PIXELS],
+        pixels=words[_PIXELS] + 1,
         mode=mode,
     )
 

@@ -52,6 +52,21 @@ class TensorMap:
         return inner * self.dtype.shared_bits // 8
 
     @property
+    def has_gaps(self) -> bool:
+        """Tell whether rows of the box are shorter than the span of the swizzle, so that gaps follow them in shared
+        memory (measured on an H200)."""
+        return self._row_bytes < self.swizzle.span
+
+    @property
+    def footprint(self) -> int:
+        """The bytes of shared memory that the box covers, including gaps."""
+        return prod(self.steps[1:]) * max(self._row_bytes, self.swizzle.span)
+
+    @property
+    def _row_bytes(self) -> int:
+        return self.steps[0] * self.dtype.shared_bits // 8
+
+    @property
     def box_bytes(self) -> int:
         """The bytes of shared memory that one copy fills, including elements outside the tensor and padding."""
         return prod(self.steps) * self.dtype.shared_bits // 8

@@ -54,6 +54,11 @@ class ElementType(IntEnum):
         return self in (ElementType.B4X16_P64, ElementType.B6X16_P32)
 
     @property
+    def is_rounded(self) -> bool:
+        """Tell whether loads round the elements."""
+        return self in (ElementType.TF32, ElementType.TF32_FTZ)
+
+    @property
     def is_float(self) -> bool:
         """Tell whether out-of-bounds elements can be NaN."""
         form = self.format

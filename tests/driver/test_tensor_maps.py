@@ -93,17 +93,17 @@ def run(x, y):
     print(*result)
 
 print(tile(U32, first, (16, 16), (64,), (4, 4)))
-run(2, 1)
+run(4, 1)
 print(try_call("cuTensorMapReplaceAddress", MAP, second), try_call("cuTensorMapReplaceAddress", MAP, second + 8))
-run(14, -1)
+run(12, -1)
 """
     )
     process = run_program(program)
     assert process.stdout.splitlines() == [
         "0",
-        "0 18 19 20 21 34 35 36 37 50 51 52 53 66 67 68 69",
+        "0 20 21 22 23 36 37 38 39 52 53 54 55 68 69 70 71",
         "0 1",
-        "0 0 0 0 0 1014 1015 0 0 1030 1031 0 0 1046 1047 0 0",
+        "0 0 0 0 0 1012 1013 1014 1015 1028 1029 1030 1031 1044 1045 1046 1047",
     ]
     (message,) = process.stderr.splitlines()
     assert message.startswith("pyptx: cuTensorMapReplaceAddress: the tensor must be aligned to 16 bytes")

@@ -100,7 +100,7 @@ def test_a_refusal_of_the_driver_alone_is_a_difference() -> None:
     assert [difference.name for difference in find_differences(case, opposite, 0)] == ["map/0"]
 
 
-@pytest.mark.parametrize("family", sorted({case.family for case in CASES.values()} - {"map", "probe"}))
+@pytest.mark.parametrize("family", sorted({case.family for case in CASES.values()} - {"map", "probe", "im2col"}))
 def test_every_family_runs_on_the_simulator(family: str) -> None:
     cases = [case for case in CASES.values() if case.family == family]
     changes = 0

@@ -29,7 +29,7 @@ from pyptx.sim.state.effects import BULK
 from pyptx.sim.state.memory import GLOBAL_BASE, SHARED_WINDOW, Site
 from pyptx.sim.state.regions import Region
 from pyptx.sim.state.sink import SILENT, Sink
-from pyptx.tensormap import TensorMap, element_type
+from pyptx.tensormap import Im2colMode, TensorMap, element_type
 from pyptx.types import from_name
 
 _CHUNK = 16
@@ -155,7 +155,11 @@ def load(
                 copies.load(plan, region.data, region.low, _select_shared(site, end), memory.shared.low)
 
         size = count_bytes(tensor, mode)
-        source, targets = extents.list_units(plan), [extents.make_bytes(memory.shared, end, size) for end in ends]
+        source = extents.list_units(plan)
+        targets = [
+            extents.list_box(plan, memory.shared, end, size, memory.shape.shared_stride, has_gaps=tensor.has_gaps)
+            for end in ends
+        ]
         sink.on_fill(site, ends, size, tensor)
         signal, rows = _make_signal(site, lane, bars[position], size, cta_mask, source, targets, maps[position])
         signal = _wrap_report(site, lane, bars[position], cta_mask, report, (memory.shared, end, size), signal)
@@ -174,6 +178,7 @@ def store(
     if active is None:
         return
     memory, sink = site.memory, site.memory.sink or SILENT
+    _check_places(site, active, mode, corners)
     alike = mode == "tile" and not operation and not any(isinstance(item, dict) for item in operands)
     if alike and bulk_together.may_combine(site):
         tensor = _read_common_map(site, active, maps)
@@ -184,6 +189,7 @@ def store(
     earlier_copies = set[bytes]()
     for position, lane in split_lanes(active):
         tensor = _read_map(site, lane, maps[position], find_change(position))
+        _check_map_of_store(site, lane, tensor, operation)
         begin = int(
             memory.resolve(site, source_space, lane, source_addresses[position : position + 1], _CHUNK, "r")[1][0]
         )
@@ -193,6 +199,10 @@ def store(
             sink.on_box(site, lane, tensor, _read_vector(corners, position), plan.inside)
         if not region.writable:
             raise _make_error(site, lane, f"`{region.name}` is read-only", faults.READ_ONLY)
+        if plan.inside is not None and copies.ends_in_chunk(tensor):
+            whole = copies.widen(tensor)
+            plan = _plan_copy(site, lane, mode, whole, _read_vector(corners, position), (), begin)
+            plan = copies.clip_to_memory(plan, region.low + region.size)
         if region.lent:
             region.copy_data()
 
@@ -207,9 +217,35 @@ def store(
                 copies.store(plan, region.data, region.low, shared, memory.shared.low)
 
         size, element = count_bytes(tensor, mode), tensor.dtype.bits // 8 if operation else 0
-        source_bytes = extents.select_source(plan, memory.shared, begin, size)
+        source_bytes = extents.select_source(
+            plan, memory.shared, begin, size, memory.shape.shared_stride, has_gaps=tensor.has_gaps
+        )
         sink.on_write_back(site, lane, source_bytes, extents.list_units(plan), element, earlier_copies, maps[position])
         _issue(site, lane, land, None, size)
+
+
+def _check_places(site: Site, lanes: Lanes, mode: str, corners: Any) -> None:
+    """Raise an error for a negative coordinate of a store, which faults (measured on an H200)."""
+    if mode == "scatter4":
+        return
+    for axis, corner in enumerate(corners):
+        places = corner.view(np.int32) if corner.dtype.itemsize == 4 else corner
+        if int(places.min()) < 0:
+            position = int(places.argmin())
+            lane = split_lanes(lanes)[position][1]
+            text = f"coordinate {int(places[position])} of dimension {axis}: a store must not start below the tensor"
+            raise _make_error(site, lane, text)
+
+
+def _check_map_of_store(site: Site, lane: Lanes, tensor: TensorMap, operation: str) -> None:
+    """Raise an error for a map with which stores or reductions fault (measured on an H200)."""
+    box = tensor.im2col
+    if box is not None and box.mode is Im2colMode.IM2COL and (min(box.lower) < 0 or max(box.upper) > 0):
+        text = f"the box of corners {box.lower} and {box.upper}: a store needs one inside the tensor"
+        raise _make_error(site, lane, text)
+    if operation and tensor.dtype not in copies.REDUCIBLE[operation]:
+        names = ", ".join(dtype.name for dtype in sorted(copies.REDUCIBLE[operation]))
+        raise _make_error(site, lane, f"elements of {tensor.dtype.name}; `.{operation}` reduces {names}")
 
 
 def count_bytes(tensor: TensorMap, mode: str) -> int:
@@ -386,6 +422,15 @@ def _plan_copy(
     count = 2 if mode in ("gather4", "scatter4") else len(corner)
     if count != tensor.rank:
         raise _make_error(site, lane, f"{format_count('dimension', count)}, the tensor map has {tensor.rank}")
+    if mode not in ("gather4", "scatter4") and copies.has_misaligned_start(tensor, corner[0]):
+        elements = 128 // tensor.dtype.bits
+        text = (
+            f"coordinate {corner[0]} of the first dimension: without an interleave, expected a multiple of {elements}, "
+            "which is 16 bytes"
+        )
+        raise _make_error(site, lane, text, faults.MISALIGNED)
+    if mode == "im2col" or (tensor.im2col is not None and tensor.im2col.mode is Im2colMode.IM2COL):
+        _check_pixel(site, lane, tensor, corner)
     try:
         if mode in ("gather4", "scatter4"):
             plan = copies.plan_gather(tensor, corner, destination)
@@ -400,6 +445,18 @@ def _plan_copy(
         text = f"the box at shared address {destination:#x} ends {excess} bytes after the CTA's shared memory"
         raise _make_error(site, lane, text, faults.OUT_OF_BOUNDS)
     return plan
+
+
+def _check_pixel(site: Site, lane: Lanes, tensor: TensorMap, corner: tuple[int, ...]) -> None:
+    """Raise an error for a first pixel outside the box, with which copies fault (measured on an H200)."""
+    box = tensor.im2col
+    if box is None or len(corner) != tensor.rank:
+        return
+    axes = zip(corner[1:-1], tensor.dims[1:-1], box.lower, box.upper, strict=True)
+    for axis, (place, size, low, high) in enumerate(axes, 1):
+        if not low <= place <= size - 1 + high:
+            text = f"coordinate {place} of dimension {axis} is outside the box, from {low} to {size - 1 + high}"
+            raise _make_error(site, lane, text)
 
 
 def _find_region(site: Site, lane: Lanes, tensor: TensorMap, plan: copies.Copy) -> Region:

@@ -17,6 +17,13 @@ def make_bytes(region: Region, begin: int, size: int) -> Bytes:
     return Bytes.run(Space.GLOBAL, region.low + begin, size)
 
 
+def list_box(copy: Copy, shared: Region, begin: int, size: int, stride: int, *, has_gaps: bool) -> Bytes:
+    """Return the bytes of a box at `begin` in the shared memory of all CTAs, each of `stride` bytes."""
+    if not has_gaps:
+        return make_bytes(shared, begin, size)
+    return Bytes(Space.SHARED, copy.shared - shared.low + begin - begin % stride, copy.unit)
+
+
 def select_written(region: Region, begin: int, mask: Array) -> Bytes:
     """Return the bytes of a run that a mask keeps."""
     if mask.all():
@@ -29,9 +36,8 @@ def list_units(copy: Copy) -> Bytes:
     return Bytes(Space.GLOBAL, copy.address if copy.inside is None else copy.address[copy.inside], copy.unit)
 
 
-def select_source(copy: Copy, shared: Region, begin: int, size: int) -> Bytes:
+def select_source(copy: Copy, shared: Region, begin: int, size: int, stride: int, *, has_gaps: bool) -> Bytes:
     """Return the shared bytes that a copy to a tensor reads: those of elements inside the tensor."""
     if copy.inside is None:
-        return Bytes.run(Space.SHARED, begin, size)
-    first = int(copy.shared.min()) - begin
-    return Bytes(Space.SHARED, copy.shared[copy.inside] - first, copy.unit)
+        return list_box(copy, shared, begin, size, stride, has_gaps=has_gaps)
+    return Bytes(Space.SHARED, copy.shared[copy.inside] - shared.low + begin - begin % stride, copy.unit)

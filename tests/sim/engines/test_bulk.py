@@ -10,7 +10,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
-from pyptx.tensormap import ElementType, Swizzle, TensorMap
+from pyptx.tensormap import ElementType, Im2col, Swizzle, TensorMap
 from tests.messages import raises
 
 SCHEDULES = ("eager", "lazy")
@@ -325,6 +325,49 @@ ret;
 def test_illegal_copies_are_errors(line: str, messages: str) -> None:
     with raises(PtxError, match=messages):
         run(ADDRESSES + INIT + line + " ret;", [np.zeros(64, "u4"), np.zeros(4, "u4")], PLAIN, threads=1)
+
+
+ROWS = TensorMap(ElementType.F32, 0, (40, 24), (160,), (16, 4))
+PIXELS = TensorMap(ElementType.F32, 0, (8, 6, 3), (32, 192), (), im2col=Im2col((-1,), (0,), 8, 4))
+LOAD = "cp.async.bulk.tensor.{}d.shared::cluster.global.{}.mbarrier::complete_tx::bytes [box], [%s0, {{{}}}], [bar]{}"
+STORE = "cp.async.bulk.tensor.{}d.global.shared::cta.{}.bulk_group [%s0, {{{}}}], [box]"
+REDUCE = "cp.reduce.async.bulk.tensor.2d.global.shared::cta.{}.tile.bulk_group [%s0, {{0, 0}}], [box]"
+
+
+@pytest.mark.parametrize(
+    ("tensor", "line", "message"),
+    [
+        (ROWS, LOAD.format(2, "tile", "2, 0", ""), "PTX1111.*coordinate 2 of the first.*a multiple of 4, which is 16"),
+        (ROWS, STORE.format(2, "tile", "-1, 0"), "coordinate -1 of dimension 0.*a store must not start below"),
+        (ROWS, STORE.format(2, "tile", "0, -1"), "coordinate -1 of dimension 1.*a store must not start below"),
+        (ROWS, REDUCE.format("and"), r"elements of F32; `\.and` reduces U32, S32, U64"),
+        (PIXELS, LOAD.format(3, "im2col", "0, -2, 0", ", {%h}"), "coordinate -2 of dimension 1 is outside.*-1 to 5"),
+        (PIXELS, STORE.format(3, "im2col_no_offs", "0, 0, 0"), "a store needs one inside the tensor"),
+    ],
+)  # fmt: skip
+def test_tensor_copies_that_fault_are_errors(tensor: TensorMap, line: str, message: str) -> None:
+    """As on an H200."""
+    data = np.zeros(tensor.strides[-1] * tensor.dims[-1] // 4, "f4")
+    body = f"{INIT} .reg .b16 %h; mov.u16 %h, 0; mov.b64 %s0, a; cvta.param.u64 %s0, %s0;\n{line}; ret;"
+    with raises(PtxError, match=message):
+        run(body, [sim.Tensor(data, tensor), sim.Tensor(data, tensor)], MAPS, threads=1)
+
+
+@pytest.mark.parametrize("end", [8, 6])
+def test_stores_write_whole_chunks_of_16_bytes(end: int) -> None:
+    """As on an H200: also elements after the end of a row, in its last 16 bytes, but not after the allocation."""
+    output = np.zeros(16 + end, "u4")
+    tensor = TensorMap(ElementType.U32, 0, (5, 3), (32,), (8, 3))
+    body = f"""
+mov.u32 %r1, 7;
+{" ".join(f"st.shared.u32 [box+{4 * n}], %r1;" for n in range(24))}
+fence.proxy.async;
+mov.b64 %s0, a; cvta.param.u64 %s0, %s0;
+{STORE.format(2, "tile", "0, 0")};
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;
+"""
+    run(body, [sim.Tensor(output, tensor), sim.Tensor(output, tensor)], MAPS, threads=1)
+    np.testing.assert_array_equal(np.flatnonzero(output), [n for n in range(16 + end) if n < 24])
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

@@ -51,6 +51,7 @@ mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {bytes_};
 w: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra w;
 {second if phases == 2 else ""}
 @!%p0 bra stored;
+max.s32 %x, %x, 0; max.s32 %y, %y, 0;
 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%b, {{%x, %y}}], [%own];
 cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
 stored: mov.u32 %r3, %nctaid.x; mad.lo.u32 %r3, %r1, %r3, %r0; mul.lo.u32 %r3, %r3, {BYTES};
@@ -83,8 +84,11 @@ def test_copies_of_many_ctas_move_what_single_ones_move(
     inputs = np.random.default_rng(3).integers(0, 250, (40, 512)).astype(dtype)
     wide = (swizzle.span or 64) // size
     source = TensorMap(kind, 0, (512, 40), (512 * size,), (wide, 8), swizzle=swizzle)
+    unit = 16 // size
     # All inside; inside at odd positions; across the left and upper edges; across the left edge; across the right edge.
-    for places in ((wide, 0, 0), (3, 5, 7), (wide, -2, -3), (wide, -2, 8), (wide, 512 - 3 * wide, 8)):
+    for places in (
+        (wide, 0, 0), (3 * unit, unit, 7), (wide, -unit, -3), (wide, -unit, 8), (wide, 512 - 3 * wide, 8)
+    ):  # fmt: skip
         batch = copy_both_ways(inputs, source, load, places)
         alone = copy_both_ways(inputs, source, load, places, statistics=True)
         late = [copy_both_ways(inputs, source, load, places, schedule="lazy")]

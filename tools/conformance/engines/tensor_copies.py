@@ -114,7 +114,7 @@ def make_table(tensor: TensorMap, place: int, corner: tuple[int, ...], taps: tup
 
 def _draw_place(random: Random, tensor: TensorMap) -> int:
     unit = 128 if tensor.interleave is Interleave.NONE else 256
-    most = min(2048, BOX - tensor.box_bytes)
+    most = min(2048, BOX - tensor.footprint)
     return random.choice((0, unit * random.randint(0, most // unit)))
 
 

@@ -36,7 +36,7 @@ def draw_tiled(
     while True:
         interleave = random.choice((Interleave.B16, Interleave.B32)) if interleaved else Interleave.NONE
         tensor = _draw_tiled(random, rank, dtype or random.choice(TYPES), interleave, overlap)
-        if not problems(tensor) and tensor.box_bytes <= BOX // 2 and measure(tensor) <= MEMORY:
+        if not problems(tensor) and tensor.footprint <= BOX // 2 and measure(tensor) <= MEMORY:
             return tensor
 
 
@@ -108,7 +108,7 @@ def draw_im2col(random: Random, rank: int, dtype: ElementType | None = None) -> 
     """Return a valid im2col map: dimensions are channels, W, H, D, and images."""
     while True:
         tensor = _draw_im2col(random, rank, dtype or random.choice(TYPES))
-        if not problems(tensor) and tensor.box_bytes <= BOX // 2 and measure(tensor) <= MEMORY:
+        if not problems(tensor) and tensor.footprint <= BOX // 2 and measure(tensor) <= MEMORY:
             return tensor
 
 

@@ -12,9 +12,9 @@ from tools.conformance.references.words import Builder, Scalar
 
 Exact = Callable[..., f.Number]
 """Takes numbers and, last, the rounding direction."""
-_OOB_NAN = 0x7FFF
-"""The NaN that marks a factor out of bounds. The manual names it without its code; it is inferred to be the canonical
-one, which tensor copies fill in."""
+_OOB_NAN = 0x7FF7
+"""The NaN that marks a factor out of bounds. The manual names it without its code; tensor copies of an H200 fill it
+in."""
 _LANES = {"f16x2": ("f16", 2), "bf16x2": ("bf16", 2), "f32x2": ("f32", 2)}
 
 

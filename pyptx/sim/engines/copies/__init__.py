@@ -7,7 +7,20 @@ from __future__ import annotations
 
 from pyptx.sim.engines.copies.boxes import plan_gather, plan_tile
 from pyptx.sim.engines.copies.images import plan_im2col
-from pyptx.sim.engines.copies.movement import load, reduce, store
-from pyptx.sim.engines.copies.plans import Copy
+from pyptx.sim.engines.copies.movement import REDUCIBLE, load, reduce, store
+from pyptx.sim.engines.copies.plans import Copy, clip_to_memory, ends_in_chunk, has_misaligned_start, widen
 
-__all__ = ["Copy", "plan_gather", "plan_im2col", "load", "reduce", "store", "plan_tile"]
+__all__ = [
+    "REDUCIBLE",
+    "Copy",
+    "clip_to_memory",
+    "ends_in_chunk",
+    "widen",
+    "has_misaligned_start",
+    "plan_gather",
+    "plan_im2col",
+    "load",
+    "reduce",
+    "store",
+    "plan_tile",
+]

@@ -19,6 +19,7 @@ from pyptx.sim.engines.copies.plans import (
     assemble_rows,
     complete_copy,
     find_step,
+    has_misaligned_start,
     make_row,
     measure_unit,
     place_row,
@@ -79,7 +80,7 @@ class Together:
 
 def plan_together(tensor: TensorMap, coordinates: tuple[Array, ...], destination: int) -> Together | None:
     """Return the copies of boxes, with an array of coordinates per dimension; None if they are not plain."""
-    odd = tensor.dtype.is_padded or tensor.dtype.bits % 8
+    odd = tensor.dtype.is_padded or tensor.dtype.bits % 8 or tensor.dtype.is_rounded or tensor.has_gaps
     if odd or tensor.interleave is not Interleave.NONE or tensor.im2col is not None:
         return None
     start = np.full(coordinates[0].shape, tensor.address, np.int64)
@@ -90,7 +91,10 @@ def plan_together(tensor: TensorMap, coordinates: tuple[Array, ...], destination
         if int(place.min()) < 0 or int(place.max()) + (count - 1) * step >= size:
             return None
         start += place * stride
-    unit = measure_unit(tensor, int(np.gcd.reduce(coordinates[0])))
+    first = int(np.gcd.reduce(coordinates[0]))
+    if has_misaligned_start(tensor, first):
+        return None
+    unit = measure_unit(tensor, first)
     inside, outside, low, high, reach = _collect_units(tensor, unit, destination % period(tensor.swizzle))
     return Together(start, inside, outside, unit, low, high, reach, *_merge_runs(tensor, unit))
 

@@ -17,6 +17,15 @@ from pyptx.tensormap import ElementType
 
 Array = NDArray[Any]
 
+_T = ElementType
+_WORDS = frozenset((_T.U32, _T.S32, _T.U64))
+_ORDERED = _WORDS | {_T.S64, _T.F16, _T.BF16}
+REDUCIBLE = {
+    "add": _WORDS | {_T.F16, _T.BF16, _T.F32, _T.F32_FTZ, _T.F64, _T.TF32, _T.TF32_FTZ},
+    "min": _ORDERED, "max": _ORDERED, "inc": frozenset((_T.U32,)), "dec": frozenset((_T.U32,)),
+    "and": _WORDS, "or": _WORDS, "xor": _WORDS,
+}  # fmt: skip
+"""The elements that each operation reduces. An H200 faults with others, except with bits of TF32."""
 _FTZ_TYPES = (ElementType.F32_FTZ, ElementType.TF32_FTZ)
 
 
@@ -42,12 +51,21 @@ def write_units(memory: U8, base: int, address: I64, values: Array, unit: int) -
 def load(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) -> None:
     """Write the box to shared memory, with the map's fill outside the tensor. Padding keeps its contents."""
     unit = copy.unit
-    if copy.inside is None:
-        write_units(shared, shared_base, copy.shared, read_units(memory, base, copy.address, unit), unit)
-        return
-    values = np.full(len(copy.shared), np.void(copy.fill))
-    values[copy.inside] = read_units(memory, base, copy.address[copy.inside], unit)
+    values = read_units(memory, base, _clip(copy)[1], unit)
+    if copy.element.is_rounded:
+        values = _round_to_tf32(values.view(np.uint32)).view(f"V{unit}")
+    if copy.inside is not None:
+        box = np.full(len(copy.shared), np.void(copy.fill))
+        box[copy.inside] = values
+        values = box
     write_units(shared, shared_base, copy.shared, values, unit)
+
+
+def _round_to_tf32(words: Array) -> Array:
+    """Return f32 codes rounded to the nearest tf32, ties to even; NaNs lose their payload (measured on an H200)."""
+    rounded = (words + np.uint32(0xFFF) + (words >> np.uint32(13) & np.uint32(1))) & np.uint32(0xFFFFE000)
+    is_nan = (words & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+    return np.where(is_nan, np.uint32(0x7FFFE000), rounded)
 
 
 def store(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) -> None:
@@ -101,10 +119,14 @@ def combine(operation: str, old: Array, new: Array, element: ElementType) -> Arr
     """Return `old` with `new` reduced into it, element by element."""
     name = find_reduction_type(element) if element.is_float else None
     match operation:
-        case "add" if name is None or name == "f64":
+        case "add" if name == "f64":
             with np.errstate(all="ignore"):
-                total: Array = old + new
-            return total
+                total = old + new
+            # A NaN stays as it is, without becoming quiet (measured on an H200).
+            return np.where(np.isnan(old), old, np.where(np.isnan(new), new, total))
+        case "add" if name is None:
+            with np.errstate(all="ignore"):
+                return old + new
         case "add":
             return arithmetic.add(old, new, name or "f32", ftz=element in _FTZ_TYPES)
         case "min" | "max" if name is not None:

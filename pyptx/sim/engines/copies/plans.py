@@ -6,7 +6,7 @@ first coordinate. Parts that do not depend on coordinates are computed once per 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd
 
@@ -22,6 +22,8 @@ Mask = NDArray[np.bool_]
 
 CHUNK = 16
 """Bytes that swizzles keep together, except the one that swaps halves."""
+_NAN = b"\xf7\x7f"
+"""Two bytes of the fill with NaN, for elements of every width (measured on an H200)."""
 GROUP = 16
 """Elements of a padded type that fill 16 bytes of shared memory."""
 
@@ -54,6 +56,38 @@ class Inner:
     """Bytes from row to row in shared memory."""
     reach: int
     """The last element."""
+
+
+def has_misaligned_start(tensor: TensorMap, start: int) -> bool:
+    """Tell whether rows that begin at element `start` are not at a multiple of 16 bytes, which an interleave alone
+    allows (measured on an H200: the copy faults)."""
+    return tensor.interleave is Interleave.NONE and bool(start * tensor.dtype.bits % (8 * CHUNK))
+
+
+def ends_in_chunk(tensor: TensorMap) -> bool:
+    """Tell whether rows of the tensor end inside 16 bytes, which stores write as a whole (measured on an H200)."""
+    return tensor.interleave is Interleave.NONE and not tensor.dtype.is_padded and bool(
+        tensor.dims[0] * tensor.dtype.bits % (8 * CHUNK)
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def widen(tensor: TensorMap) -> TensorMap:
+    """Return the tensor that a store writes: its rows end with whole chunks."""
+    elements = 8 * CHUNK // tensor.dtype.bits
+    return replace(tensor, dims=(-(-tensor.dims[0] // elements) * elements, *tensor.dims[1:]))
+
+
+def clip_to_memory(copy: Copy, end: int) -> Copy:
+    """Return the copy without bytes beyond the end of an allocation."""
+    if int(copy.address.max()) + copy.unit <= end:
+        return copy
+    offsets = np.arange(0, copy.unit, copy.element.bits // 8, dtype=np.int64)
+    shared, address = ((places[:, None] + offsets).ravel() for places in (copy.shared, copy.address))
+    inside = address < end
+    if copy.inside is not None:
+        inside &= np.repeat(copy.inside, len(offsets))
+    return replace(copy, shared=shared, address=address, inside=inside, unit=copy.element.bits // 8)
 
 
 def measure_unit(tensor: TensorMap, start: int) -> int:
@@ -116,7 +150,8 @@ def place_row(
     `phase` is the destination's offset in the swizzle pattern, which depends on address bits.
     """
     part = make_row(dtype, count, step, unit)
-    rows = np.arange(row, dtype=np.int64)[:, None] * part.pitch + phase
+    # A row that is shorter than the span of the swizzle is followed by a gap (measured on an H200).
+    rows = np.arange(row, dtype=np.int64)[:, None] * max(part.pitch, mode.span) + phase
     units = swizzle_addresses((rows + part.shared).ravel(), mode) - phase
     padding = swizzle_addresses((rows + part.padding).ravel(), mode) - phase
     return units, padding
@@ -138,10 +173,7 @@ def make_fill(tensor: TensorMap, unit: int) -> bytes:
     """Return one unit of fill."""
     if tensor.fill is Fill.ZERO:
         return bytes(unit)
-    # All bits but the sign: the NaN of every floating-point element, of tf32 that of f32.
-    bits = tensor.dtype.bits
-    pattern = ((1 << bits - 1) - 1).to_bytes(bits // 8, "little")
-    return pattern * (unit // len(pattern))
+    return _NAN * (unit // len(_NAN))
 
 
 def assemble_rows(

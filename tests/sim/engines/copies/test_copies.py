@@ -71,14 +71,17 @@ def test_loads_equal_slices_with_padding(case: tuple[Any, ...], destination: int
     shared = np.full(1 << 17, 0xEE, np.uint8)
     load(copy, memory, BASE, shared)
     want = cut(numbers(shape), start, box, steps, 0)
-    got = _plain(shared, destination, tensor.box_bytes, swizzle).view(np.uint16)
+    row = tensor.steps[0] * tensor.dtype.bits // 8
+    got = _plain(shared, destination, tensor.box_bytes, swizzle, row).view(np.uint16)
     np.testing.assert_array_equal(got.reshape(want.shape), want)
     assert copy.unit * len(copy.shared) == tensor.box_bytes
 
 
-def _plain(shared: Array, destination: int, size: int, swizzle: Swizzle) -> Array:
-    """Read a swizzled box back byte by byte, by the manual's tables."""
-    return np.array([shared[_place(destination + i, swizzle)] for i in range(size)], np.uint8)
+def _plain(shared: Array, destination: int, size: int, swizzle: Swizzle, row: int = 256) -> Array:
+    """Read a swizzled box back byte by byte, by the manual's tables. Rows of `row` bytes start a span apart."""
+    pitch = max(row, swizzle.span)
+    offsets = (i // row * pitch + i % row for i in range(size))
+    return np.array([shared[_place(destination + i, swizzle)] for i in offsets], np.uint8)
 
 
 _CHUNKS = {
@@ -133,7 +136,7 @@ def test_stores_are_the_inverse_and_skip_what_is_outside(case: tuple[Any, ...]) 
 
 
 def test_nan_fills_what_is_outside() -> None:
-    for dtype, want in ((ElementType.F16, np.uint16(0x7FFF)), (ElementType.F32, np.uint32(0x7FFFFFFF))):
+    for dtype, want in ((ElementType.F16, np.uint16(0x7FF7)), (ElementType.F32, np.uint32(0x7FF77FF7))):
         tensor, memory = tensor_of((4, 8), dtype, box=(8, 4), fill=Fill.NAN)
         shared = np.zeros(256, np.uint8)
         load(plan_tile(tensor, (4, 2), 0), memory, BASE, shared)
@@ -141,6 +144,17 @@ def test_nan_fills_what_is_outside() -> None:
         assert (box[2:] == want).all()
         assert (box[:, 4:] == want).all()
         assert (box[:2, :4] != want).all()
+
+
+def test_loads_round_to_tf32() -> None:
+    """As on an H200: to the nearest, ties to even; NaNs lose sign and payload, and the fill stays as it is."""
+    codes = [0xFD82CC44, 0xA98EB433, 0x3F801000, 0x3F803000, 0x00000FFF, 0x7F7FFFFF, 0xFFF43C31, 0xFF800000]
+    memory = np.array(codes, "u4").view(np.uint8)
+    tensor = TensorMap(ElementType.TF32, BASE, (8,), (), (12,), fill=Fill.NAN)
+    shared = np.zeros(48, np.uint8)
+    load(plan_tile(tensor, (0,), 0), memory, BASE, shared)
+    want = [0xFD82C000, 0xA98EC000, 0x3F800000, 0x3F804000, 0, 0x7F800000, 0x7FFFE000, 0xFF800000]
+    np.testing.assert_array_equal(shared.view("u4"), [*want, *[0x7FF77FF7] * 4])
 
 
 def test_gather_and_scatter_move_four_rows() -> None:

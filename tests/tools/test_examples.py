@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from tools.examples.account import (
 )
 from tools.examples.loops import choose_main, count_kinds, list_loops
 from tools.examples.machines import MACHINES
+from tools.examples.times import list_times
 
 SASS = """
 .text.k:
@@ -118,3 +120,32 @@ def test_an_unknown_name_is_an_error_of_the_audit(capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         audit_examples.main(["any/vector_add", "any/add"])
     assert "no example is called any/add; expected names such as" in capsys.readouterr().err
+
+
+def test_the_table_of_times_says_how_much_faster_ours_is(tmp_path: Path) -> None:
+    gemm = {
+        "shape": {"m": 4096, "k": 64},
+        "milliseconds": {"pyptx": [0.2, 0.19, 0.21], "cuBLAS": [0.21, 0.2, 0.22]},
+        "tflops": 700.4,
+    }
+    add = {
+        "shape": {"n": 1024},
+        "milliseconds": {"pyptx": [0.002, 0.001, 0.003], "copy": [0.001, 0.001, 0.001]},
+        "gigabytes_per_second": 3000.0,
+        "share_of_copy": 0.5,
+    }
+    ceilings = {"copy_gigabytes_per_second": 4250.0, "cublas_bf16_8192_tflops": 700.0}
+    kernels = {
+        "hopper/cluster_gemm": [gemm],
+        "any/vector_add": [add, {"label": "default", "failure": "out of memory"}],
+        "ceilings": [ceilings],
+    }
+    (tmp_path / "gpu.json").write_text(json.dumps({"device": "A GPU", "kernels": kernels}), "utf-8")
+    assert list_times(tmp_path).splitlines() == [
+        "A GPU, whose copies reached 4250 GB/s and cuBLAS 700 TFLOP/s at 8192³:",
+        "",
+        "| kernel | shape | time | rate | compared with |",
+        "|---|---|---|---|---|",
+        "| [01_vector_add](any/01_vector_add.py) | n 1024 | 2.0 µs | 3000 GB/s | 50% of a copy |",
+        "| [05_cluster_gemm](hopper/05_cluster_gemm.py) | m 4096, k 64 | 200.0 µs | 700 TFLOP/s | 1.05× cuBLAS |",
+    ]

@@ -1,0 +1,51 @@
+"""The tables of times in examples/README.md, from the stored results of `python -m tools.gpu example-times`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from examples.parts.example import EXAMPLES, find_example
+
+RESULTS = Path("benchmarks/results")
+OURS, COPY = "pyptx", "copy"
+
+
+def list_times(folder: Path = RESULTS) -> str:
+    """Return a table for each GPU that has results."""
+    return "\n".join(make_table(json.loads(path.read_text("utf-8"))) for path in sorted(folder.glob("*.json")))
+
+
+def make_table(results: Mapping[str, Any]) -> str:
+    """Return the table of a GPU."""
+    kernels: Mapping[str, list[dict[str, Any]]] = results["kernels"]
+    timed = [(name, line) for name, lines in kernels.items() for line in lines if OURS in line.get("milliseconds", {})]
+    rows = sorted((find_example(name).path, describe(line)) for name, line in timed)
+    lines = [f"{results['device']}{describe_ceilings(kernels.get('ceilings', []))}:", ""]
+    lines += ["| kernel | shape | time | rate | compared with |", "|---|---|---|---|---|"]
+    lines += [f"| [{path.stem}]({path.relative_to(EXAMPLES)}) | {row} |" for path, row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def describe_ceilings(lines: list[dict[str, Any]]) -> str:
+    """Return what the GPU itself did in the same run."""
+    for line in lines:
+        if "copy_gigabytes_per_second" in line:
+            copy, product = line["copy_gigabytes_per_second"], line["cublas_bf16_8192_tflops"]
+            return f", whose copies reached {copy:.0f} GB/s and cuBLAS {product:.0f} TFLOP/s at 8192³"
+    return ""
+
+
+def describe(line: Mapping[str, Any]) -> str:
+    """Return the cells of a result: shape, time, rate, and how many times as fast as each peer."""
+    times: Mapping[str, list[float]] = line["milliseconds"]
+    ours = times[OURS][0]
+    shape = ", ".join(f"{name} {value}" for name, value in line["shape"].items())
+    units = {"tflops": "TFLOP/s", "gigabytes_per_second": "GB/s"}
+    rate = next((f"{line[name]:.0f} {unit}" for name, unit in units.items() if name in line), "")
+    peers = [f"{peer[0] / ours:.2f}× {name}" for name, peer in times.items() if name not in (OURS, COPY)]
+    if "share_of_copy" in line:
+        peers.append(f"{line['share_of_copy']:.0%} of a copy")
+    return f"{shape} | {ours * 1e3:.1f} µs | {rate} | {', '.join(peers)}"

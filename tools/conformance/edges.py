@@ -18,7 +18,7 @@ from tools.conformance.forms import Array, Case
 Point = Callable[[np.random.Generator, int], Array]
 """Draws float64 values."""
 _FLOATS = {"f16": ("u2", "f2"), "f32": ("u4", "f4"), "f64": ("u8", "f8")}
-_OPCODES = ("mul", "fma", "mad", "div", "rcp", "add", "sub")
+_OPCODES = ("mul", "fma", "mad", "div", "add", "sub")
 _SALT = 7
 """Makes draws that are independent of the other operands."""
 
@@ -66,8 +66,6 @@ def _draw_arithmetic(opcode: str, name: str, rng: np.random.Generator, count: in
             return [_encode(a, name), _perturb(np.where(rng.integers(0, 4, count) > 0, half, -a), name, rng)]
         edge = rng.choice([_decode_one(form, code) for code in (1, 1 << form.mantissa, form.largest)], count)
         edge *= rng.choice([-1.0, 1.0], count)
-        if opcode == "rcp":
-            return [_perturb(1 / edge, name, rng)]
         if opcode == "div":
             return [_perturb(a * edge, name, rng), _encode(a, name)]
         # Products near an edge, or of random size with an addend that cancels them.

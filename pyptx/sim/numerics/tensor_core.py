@@ -2,8 +2,8 @@
 products that a target's tensor cores do not support.
 
 The facts are from MMA-Sim (arXiv 2511.10909), which measured them on hardware. Forms that it does not cover use the
-rule of a related form: 6-bit types, sparse and weight-stationary forms, `cta_group::2`. `wgmma`, dense and sparse, is
-compared with an H200 (`tools.conformance.engines`).
+rule of a related form: 6-bit types, sparse and weight-stationary forms, `cta_group::2`. `mma` and `wgmma`, dense
+and sparse, are compared with an H200 (`tools.conformance` and its `engines`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def select_rule(instruction: str, sm: int, name: str, accumulator: str = "f32", 
     step = core.operand_bits // element_bits(from_name(name))
     if instruction == "wmma":
         step = min(step, WMMA_DEPTH.get(name, 16))
-    return Rule(13 if narrow else core.fraction, step * (2 if sparse else 1), output, instruction != "wgmma")
+    return Rule(
+        13 if narrow else core.fraction, step * (2 if sparse else 1), output, instruction != "wgmma" and not sparse
+    )
 
 
 @dataclass(frozen=True, slots=True)

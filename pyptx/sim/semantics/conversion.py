@@ -112,7 +112,8 @@ def _round_to_integer(x: Array, to_integral: Callable[[Array], Array], dtype: np
 
 
 def _round_to_float(match: Match, target: str, source: str) -> Operation | None:
-    flags = set(match.modifiers)
+    # ptxas ignores `.ftz` where the result is f16.
+    flags = set(match.modifiers) - ({"ftz"} if target == "f16" else set())
     mode = next((m for m in match.modifiers if m in ("rn", "rna", "rz", "rm", "rp")), "rn")
     to_integral = WHOLE.get(match.chosen.get("irnd", ""))
     if target == source and to_integral is None and not flags & {"sat", "ftz"}:

@@ -72,9 +72,13 @@ def _multiply(
         for_a = _read_scales(group, extras[0], extras[1], m, vector, types[-1], f.mma_scale_a)
         for_b = _read_scales(group, extras[2], extras[3], n, vector, types[-1], f.mma_scale_b).swapaxes(1, 2)
         names = atype, btype
-        total = multiply_scaled_matrices(
-            a_values, b_values, (for_a, for_b), start, names, instruction="mma", sm=sm, sparse=sparse
-        )
+        multiply = partial(multiply_scaled_matrices, names=names, instruction="mma", sm=sm, sparse=sparse)
+        if find_stored is None or np.isfinite(b_values).all():
+            total = multiply(a_values, b_values, (for_a, for_b), start)
+        else:
+            # Each row of A meets other elements of B.
+            met = np.where(find_stored()[..., None], b_values[:, None], 0)
+            total = multiply(a_values[:, :, None], met, (for_a[:, :, None], for_b[:, None]), start[:, :, None])[:, :, 0]
     else:
         total = accumulate(a_values, b_values, start, (dtype, atype, btype), flags, sm, find_stored=find_stored)
     out = f.mma_accumulator(m, n, from_name(dtype))

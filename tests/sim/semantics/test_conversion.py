@@ -157,3 +157,9 @@ def test_pairs_of_four_elements_share_their_random_bits(rbits: int, expected: in
     inputs = {"a": np.full(1, 1.25, np.float32), "r": np.array([rbits], np.int64).astype(np.uint32)}
     code = "cvt.rs.satfinite.e2m1x4.f32 %d, {%a, %a, %a, %a}, %r;"
     assert compute(code, inputs, {"d": np.uint16})["d"].tolist() == [expected]
+
+
+def test_ftz_has_no_effect_where_the_result_is_f16() -> None:
+    inputs = {"a": np.array([1, 0x80000001], np.uint32)}
+    got = compute("cvt.rp.ftz.f16.f32 %d, %a;\ncvt.rm.ftz.f16.f32 %e, %a;", inputs, dict.fromkeys("de", np.uint16))
+    assert (got["d"].tolist(), got["e"].tolist()) == ([1, 0x8000], [0, 0x8001])

@@ -84,7 +84,7 @@ def test_sparse_product(shape: str, types: str, kind: str, k: int) -> None:
     assert np.array_equal(output, whole @ b)
 
 
-def run(shape: str, types: str, kind: str, a: Any, b: Any, meta: Any) -> Any:
+def run(shape: str, types: str, kind: str, a: Any, b: Any, meta: Any, precision: str = "float32") -> Any:
     """Run one mma.sp on registers `[register, lane]`; return those of D."""
     count, extra = len(a), len(b)
     letter = "f" if types[0] == "f" else "r"
@@ -115,5 +115,20 @@ def run(shape: str, types: str, kind: str, a: Any, b: Any, meta: Any) -> Any:
 """
     source = np.concatenate([a, b, meta[None]])
     out = np.zeros((4, 32), np.uint32)
-    sim.run(parse(text), "k", block=32, args=[source, out])
+    sim.run(parse(text), "k", block=32, args=[source, out], precision=precision)
     return out
+
+
+@pytest.mark.parametrize("precision", ["float32", "hardware"])
+def test_elements_of_b_that_no_stored_element_meets_have_no_effect(precision: str) -> None:
+    """Every chunk of A stores its first two elements; the others of B are infinite, NaN, or so large that a zero times
+    them would hide the sum of small products."""
+    bits, k = 16, 16
+    compact = np.full((16, 8), 2.0**-20)
+    b = np.zeros((k, 8))
+    b[0::4] = 2.0**-20
+    b[2::4, :3], b[3::4, 3:5], b[3::4, 5:] = np.inf, np.nan, 2.0**120
+    meta = np.full(32, 0x44444444, np.uint32)
+    a_words, b_words = words(f.mma_a(16, 8, bits), compact, "bf16"), words(f.mma_b(k, 8, bits), b, "bf16")
+    got = run("m16n8k16", "f32.bf16.bf16.f32", "", a_words, b_words, meta, precision)
+    assert got.view(np.float32).tolist() == [[4 * 2.0**-40] * 32] * 4

@@ -33,6 +33,8 @@ _RELATIVE = {
 _GROSS = Fraction(1, 1 << 19)
 """The relative error of an f64 of which only the upper word counts: inferred."""
 _ABSOLUTE = {("tanh", "f16"): 2.0**-10.987, ("tanh", "bf16"): 2.0**-8}
+_TWO_UNITS = 1 + Fraction(1, 1 << 22)
+"""A quotient may be two units too small, and is flushed after that."""
 _KNOWN = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 
 
@@ -171,7 +173,7 @@ def _quotient(full: bool, flush: bool) -> Within:
                 return True
         if exact.missing or result.missing:
             return exact.missing and result.missing
-        if flush and result.size == 0 and not exact.infinite and abs(exact.value) < _least_normal("f32"):
+        if flush and result.size == 0 and not exact.infinite and abs(exact.value) < _least_normal("f32") * _TWO_UNITS:
             return result.negative == exact.negative
         nearest = f.code(exact, "f32")
         if exact.infinite or not exact.size:

@@ -46,7 +46,8 @@ def _finish(number: f.Number, modifiers: tuple[str, ...]) -> f.Number:
 
 def _between(modifiers: tuple[str, ...], result: str, source: str) -> Scalar:
     whole_number = next((_WHOLE[m] for m in modifiers if m in _WHOLE), None)
-    flush_in, flush_out = ("ftz" in modifiers and name == "f32" for name in (source, result))
+    # ptxas ignores `.ftz` where the result is f16.
+    flush_in, flush_out = ("ftz" in modifiers and name == "f32" and result != "f16" for name in (source, result))
 
     def whole(a: int) -> int:
         number = f.decode(a, source, flush_in)

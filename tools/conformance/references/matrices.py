@@ -95,9 +95,9 @@ def _multiply_matrices(form: Product, parts: dict[str, Rows], words: Rows, matri
     """Compute one product of a warp into its words."""
     shapes = _fragments(form)
     a, b, c = (_codes(shape, parts[name], matrix) for shape, name in zip(shapes, "abc", strict=False))
-    left = _expand(form, a, parts["meta"]) if form.sparse else a
+    left, stored = _expand(form, a, parts["meta"]) if form.sparse else (a, None)
     columns = [list(column) for column in zip(*b, strict=True)]
-    element = _element(form, parts, left, columns)
+    element = _element(form, parts, left, columns, stored)
     result = shapes[3]
     for lane, register, bit, row, column, owner in _places(result):
         if owner == matrix:
@@ -140,26 +140,32 @@ def _codes(fragment: Fragment, lanes: Rows, matrix: int) -> Rows:
     return codes
 
 
-def _expand(form: Product, compact: Rows, meta: Rows) -> Rows:
-    """Return A with zeros in place of the omitted elements."""
+def _expand(form: Product, compact: Rows, meta: Rows) -> tuple[Rows, Rows]:
+    """Return A with zeros in place of the omitted elements, and for each element whether it is stored."""
     bits = fragments.element_bits(from_name(form.types[1]), form.kind)
     chunk = {32: 2, 16: 4, 8: 4, 4: 8}[bits]
     result: Rows = []
+    stored: Rows = []
     for row, values in enumerate(compact):
-        full, elements = [0] * form.k, iter(values)
+        full, elements, is_stored = [0] * form.k, iter(values), [0] * form.k
         for index in range(form.k // chunk):
             place = fragments.mma_metadata(row, index, k=form.k, bits=bits)
             for column in fragments.nonzero_columns(index, meta[place.lane][0] >> place.bit & 15, bits):
-                full[column] = next(elements)
+                full[column], is_stored[column] = next(elements), 1
         result.append(full)
-    return result
+        stored.append(is_stored)
+    return result, stored
 
 
 Element = Callable[[int, int, int], int]
 """Takes a row, a column and the code of the addend, and returns the code of the result."""
 
 
-def _element(form: Product, parts: dict[str, Rows], rows: Rows, columns: Rows) -> Element:
+Column = Callable[[int, int], list[float]]
+"""Takes a row and a column, and returns the factors of B in the column that take part."""
+
+
+def _element(form: Product, parts: dict[str, Rows], rows: Rows, columns: Rows, stored: Rows | None) -> Element:
     dtype, atype, btype, _ = form.types
     if atype in _INTEGERS:
         return _of_integers(form, rows, columns)
@@ -171,8 +177,14 @@ def _element(form: Product, parts: dict[str, Rows], rows: Rows, columns: Rows) -
         return _of_threads(form, rows, columns)
     left = [_values(row, atype, form) for row in rows]
     right = [_values(column, btype, form) for column in columns]
+
+    def factors(i: int, j: int) -> list[float]:
+        if stored is None:
+            return right[j]
+        return [value if is_stored else 0.0 for value, is_stored in zip(right[j], stored[i], strict=True)]
+
     if lowering is Lowering.UNPACKED:
-        return _of_halves(form, left, right)
+        return _of_halves(form, left, factors)
     scales = _scales(form, parts) if form.vector else None
     rule = select_rule("mma", form.arch, atype, dtype, sparse=form.sparse)
 
@@ -180,9 +192,9 @@ def _element(form: Product, parts: dict[str, Rows], rows: Rows, columns: Rows) -
         start = _number(c, form.types[3])
         if scales is not None and form.vector > 1:
             pairs = list(zip(scales[0][i], scales[1][j], strict=True))
-            return _encode(_blocks(left[i], right[j], pairs, start, form), dtype)
+            return _encode(_blocks(left[i], factors(i, j), pairs, start, form), dtype)
         power = exact.binade(Fraction(scales[0][i][0] * scales[1][j][0])) if scales is not None else 0
-        return _encode(_chain(left[i], right[j], start, (atype, btype), rule, power), dtype)
+        return _encode(_chain(left[i], factors(i, j), start, (atype, btype), rule, power), dtype)
 
     return element
 
@@ -202,7 +214,7 @@ def _of_integers(form: Product, rows: Rows, columns: Rows) -> Element:
     return element
 
 
-def _of_halves(form: Product, left: list[list[float]], right: list[list[float]]) -> Element:
+def _of_halves(form: Product, left: list[list[float]], factors: Column) -> Element:
     """Return products of f16: of the lower halves of registers, then of the upper halves, then the addend."""
     dtype, span = form.types[0], 8 if form.sparse else 4
     rule = select_rule("mma", form.arch, "f16", dtype, sparse=form.sparse)
@@ -211,7 +223,7 @@ def _of_halves(form: Product, left: list[list[float]], right: list[list[float]])
     def element(i: int, j: int, c: int) -> int:
         total = 0.0
         for half in halves:
-            row, column = [left[i][k] for k in half], [right[j][k] for k in half]
+            row, column = [left[i][k] for k in half], [factors(i, j)[k] for k in half]
             total = _chain(row, column, total, ("f16", "f16"), rule, 0)
         return f.code(f.add(f.decode(_encode(total, dtype), dtype), f.decode(c, dtype), "rn"), dtype, "rn")
 

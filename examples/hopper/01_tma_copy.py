@@ -61,9 +61,9 @@ EXAMPLE = Example(
     reference=reference,
     targets=("sm_90a", "sm_100a", "sm_120a"),
     runs=(Run({"m": 64, "n": 64}), Run({"m": 100, "n": 72}, special=True)),
-    large={"m": 8192, "n": 8192},
+    large={"m": 16384, "n": 16384},
     sass=("UTMALDG.2D", "UTMASTG.2D", "SYNCS"),
-    traffic=lambda shape: 8 * shape["m"] * shape["n"],
+    traffic=lambda shape: 4 * shape["m"] * shape["n"],
     peer="clone",
 )
 

@@ -1,4 +1,4 @@
-"""Times the example kernels against libraries, and stores the results of a GPU after each.
+"""Times the example kernels against libraries, and stores the results of a GPU as they come.
 
 On the simulated driver the same program runs at the smallest shapes, and stores nothing.
 """
@@ -12,8 +12,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +20,14 @@ from pyptx.diagnostics import format_count
 from pyptx.runtime.bindings import call, load_api
 from tools.gpu.checks import Machine, check
 from tools.gpu.kernels import choose_target
-from tools.gpu.timing import CEILINGS
-from tools.gpu.variants import list_variants
+from tools.gpu.variants import CEILINGS, VARIANTS, list_jobs
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
+TIMING = (sys.executable, "-m", "tools.gpu.timing")
+MOST_ASSEMBLERS = 12
 LIMIT = 600
-"""Seconds for a process, most of which it may wait for the others."""
-MOST_PROCESSES = 12
+"""Seconds for a process."""
 
 
 @check(
@@ -39,7 +37,7 @@ MOST_PROCESSES = 12
 def example_times(machine: Machine) -> str:
     """Verify and time the examples that the device can run; store the times, and the clocks."""
     names = [example.name for example in load_examples() if choose_target(example, machine.target)]
-    return run_jobs(machine, sort_names(machine.choose(names)), has_variants=False)
+    return time_examples(machine, machine.choose(names), has_variants=False)
 
 
 @check(
@@ -48,89 +46,89 @@ def example_times(machine: Machine) -> str:
 def kernel_variants(machine: Machine) -> str:
     """Verify and time variants of the examples."""
     examples = [example for example in load_examples() if choose_target(example, machine.target)]
-    names = [example.name for example in examples if list_variants(example.name)]
-    return run_jobs(machine, sort_names(machine.choose(names)), has_variants=True)
+    names = [example.name for example in examples if example.name in VARIANTS]
+    return time_examples(machine, machine.choose(names), has_variants=True)
 
 
-def sort_names(names: Sequence[str]) -> list[str]:
-    """Return names with those of the fastest kernels first, for a run that is cut off."""
-    return sorted(names, key=lambda name: not name.startswith(("hopper/", "blackwell/")))
-
-
-@dataclass
-class Results:
-    """The lines of all processes by example, in a file that is written anew after each."""
-
-    path: Path | None
-    header: dict[str, Any]
-    lines: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def store(self, name: str, lines: list[dict[str, Any]]) -> None:
-        """Store what is known of an example, and print it."""
-        with self.lock:
-            for line in lines[len(self.lines.get(name, [])) :]:
-                print(f"  {name} {summarize(line)}", flush=True)
-            self.lines[name] = lines
-            if self.path is not None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self.path.write_text(json.dumps({**self.header, "kernels": self.lines}, indent=1) + "\n", "utf-8")
-
-
-def run_jobs(machine: Machine, names: Sequence[str], *, has_variants: bool) -> str:
-    """Time examples in processes of their own: they start side by side, and use the GPU one at a time."""
-    header = {} if machine.is_simulated else {"device": read_name(), "clock_khz": read_clock()}
-    results = Results(None if machine.is_simulated else find_path(machine, has_variants), header)
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_PROCESSES)) as pool:
-        work = [
-            pool.submit(run_job, machine, name, Path(folder), results, has_variants=has_variants)
-            for name in (CEILINGS, *names)
-        ]
-        for job in as_completed(work):
-            job.result()
-    lines = [(name, line) for name, rows in results.lines.items() for line in rows if name != CEILINGS]
-    failures = [f"{name} {line['label']}: {line['failure']}" for name, line in lines if "failure" in line]
+def time_examples(machine: Machine, names: Sequence[str], *, has_variants: bool) -> str:
+    """Time examples in a process that uses the GPU alone, and print and store each result."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) if machine.is_simulated else machine.folder or RESULTS
+        place.mkdir(parents=True, exist_ok=True)
+        file = place / f"{find_stem(machine)}{'_variants' if has_variants else ''}.jsonl"
+        file.unlink(missing_ok=True)
+        lines = run_jobs(machine, names, file, has_variants=has_variants)
+    if not machine.is_simulated:
+        header = {"device": read_name(), "clock_khz": read_clock()}
+        file.with_suffix(".json").write_text(json.dumps({**header, "kernels": lines}, indent=1) + "\n", "utf-8")
+    timed = [line for line in lines if line["name"] != CEILINGS]
+    failures = [f"{line['name']} {line['label']}: {line['failure']}" for line in timed if "failure" in line]
     if failures:
         raise AssertionError("\n".join(failures))
-    if machine.is_simulated:
-        return f"{format_count('kernel', len(lines))} ran on the simulated driver, which has no times"
-    return f"{format_count('kernel', len(lines))}, in {results.path}"
+    count = format_count("kernel", len(timed))
+    return f"{count} ran on the simulated driver, which has no times" if machine.is_simulated else f"{count}, in {file}"
 
 
-def run_job(machine: Machine, name: str, folder: Path, results: Results, *, has_variants: bool) -> None:
-    """Run the process of an example, and another one for the variants after one that ends the process."""
-    file = folder / f"{name.replace('/', '_')}.jsonl"
-    labels = [variant.label for variant in list_variants(name)] if has_variants and name != CEILINGS else ["default"]
-    while len(lines := read_lines(file)) < len(labels):
-        command = [sys.executable, "-m", "tools.gpu.timing", name, str(file), "--target", machine.target]
-        command += ["--lock", str(folder / "lock"), "--skip", str(len(lines))]
-        command += ["--variants"] if has_variants and name != CEILINGS else []
-        command += ["--simulated", machine.device] if machine.is_simulated else []
-        try:
-            outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT, check=False)
-            why = outcome.stderr[-600:] or outcome.stdout[-200:]
-        except subprocess.TimeoutExpired:
-            why = f"no result within {LIMIT} s"
-        found = read_lines(file)
-        if len(found) == len(lines) or ("failure" not in found[-1] and len(found) < len(labels)):
+def run_jobs(machine: Machine, names: Sequence[str], file: Path, *, has_variants: bool) -> list[dict[str, Any]]:
+    """Run a process for the jobs of examples, and another one for the rest after a job that ends the process."""
+    jobs = list_jobs(names, has_variants=has_variants)
+    options = [str(file), *names, "--target", machine.target, *(["--variants"] if has_variants else [])]
+    options += ["--simulated", machine.device] if machine.is_simulated else []
+    parts = 0 if machine.is_simulated else min(os.cpu_count() or 1, MOST_ASSEMBLERS)
+    for part in range(parts):
+        subprocess.Popen([*TIMING, *options, "--assemble", f"{part}/{parts}"], cwd=ROOT, stdout=subprocess.DEVNULL)
+    while (count := len(read_lines(file))) < len(jobs):
+        why = run_process([*TIMING, *options, "--skip", str(count)], file)
+        lines = read_lines(file)
+        if len(lines) < len(jobs) and (len(lines) == count or not lines[-1].get("is_fatal")):
+            job = jobs[len(lines)]
+            failure = {"name": job.name, "label": job.variant.label, "failure": f"the process ended: {why}"}
+            print(f"  {summarize(failure)}", flush=True)
             with file.open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps({"label": labels[len(found)], "failure": f"the process ended: {why}"}) + "\n")
-        results.store(name, read_lines(file))
+                stream.write(json.dumps(failure) + "\n")
+    return read_lines(file)
+
+
+def run_process(command: list[str], file: Path) -> str:
+    """Run a process, print the results that it adds to the file, and return the end of what it wrote as errors."""
+    ended = threading.Event()
+    watcher = threading.Thread(target=print_results, args=(file, len(read_lines(file)), ended))
+    watcher.start()
+    try:
+        outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT, check=False)
+        return outcome.stderr[-600:] or outcome.stdout[-200:]
+    except subprocess.TimeoutExpired:
+        return f"no result within {LIMIT} s"
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def print_results(file: Path, count: int, ended: threading.Event) -> None:
+    """Print results from number `count` on as they are added to a file."""
+    is_last = False
+    while not is_last:
+        is_last = ended.wait(0.2)
+        for line in (lines := read_lines(file))[count:]:
+            print(f"  {summarize(line)}", flush=True)
+        count = len(lines)
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:
-    """Return the results that a process has written."""
-    return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+    """Return the results that a process has written; a last line that is not complete yet is none."""
+    text = file.read_text("utf-8") if file.exists() else ""
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
 def summarize(line: dict[str, Any]) -> str:
     """Return a result in one line."""
+    title = f"{line['name']} {line['label']}"
     if "failure" in line:
-        return f"{line['label']}: FAILED {line['failure'].splitlines()[-1][:160]}"
+        return f"{title}: FAILED {line['failure'].splitlines()[-1][:160]}"
     names = ("tflops", "gigabytes_per_second", "ratio", "share_of_copy", "error", "mhz", "watts", "seconds")
     values = (f"{name} {format_value(line[name])}" for name in names if name in line)
-    rest = (f"{name} {value}" for name, value in line.items() if name.startswith(("copy_", "cublas_")))
-    return f"{line['label']}: {', '.join([*values, *rest])}"
+    rest = (f"{name} {format_value(value)}" for name, value in line.items() if name.startswith(("copy_", "cublas_")))
+    return f"{title}: {', '.join([*values, *rest])}"
 
 
 def format_value(value: Any) -> str:  # noqa: ANN401
@@ -138,10 +136,9 @@ def format_value(value: Any) -> str:  # noqa: ANN401
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def find_path(machine: Machine, has_variants: bool) -> Path:
-    """Return the file of this device's results."""
-    name = read_name().lower().replace(" ", "_")
-    return (machine.folder or RESULTS) / f"{name}{'_variants' if has_variants else ''}.json"
+def find_stem(machine: Machine) -> str:
+    """Return the name of this device's file."""
+    return machine.device if machine.is_simulated else read_name().lower().replace(" ", "_")
 
 
 def read_name() -> str:

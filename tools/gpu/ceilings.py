@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -15,7 +15,6 @@ from tools.gpu.clocks import Sampler
 
 COPY_BYTES, SIDE = 8 << 30, 8192
 PACKAGES = ("torch", "triton", "nvidia-cublas", "nvidia-cudnn-cu13", "nvidia-cuda-runtime", "cuda-bindings")
-QUERY = "name,driver_version,clocks.max.sm,clocks.mem,power.limit,temperature.gpu,memory.total"
 
 
 def measure_ceilings() -> dict[str, Any]:
@@ -24,22 +23,38 @@ def measure_ceilings() -> dict[str, Any]:
     is_simulated = driver.is_active()
     side, count = (64, 1 << 16) if is_simulated else (SIDE, COPY_BYTES)
     options: dict[str, Any] = {"stream": 0 if is_simulated else torch.cuda.current_stream()}
-    copy = measure(capture(make_copy(count)), runs=1 if is_simulated else 15, **options)
+    copies = dict[str, float]()
+    for part in (count // 8, count):
+        for kind, work in (
+            ("copy", make_copy(part)),
+            ("graph", capture(make_copy(part))),
+            ("kernel", make_negation(part)),
+        ):
+            times = measure(work, runs=1 if is_simulated else 15, **options)
+            if not is_simulated:
+                copies[f"copy_gigabytes_per_second_{part >> 20}_MiB_{kind}"] = times.gigabytes(part)
     a, b = (torch.randn(side, side, device=find_device()).bfloat16() for _ in range(2))
     with Sampler() as sampler:
         product = measure(
             capture(lambda: a @ b.T), runs=1 if is_simulated else 150, warmup=1 if is_simulated else 50, **options
         )
-    result: dict[str, Any] = {"label": "ceilings", "device": query_device(), "versions": list_versions()}
+    result: dict[str, Any] = {"versions": list_versions()}
     if not is_simulated:
         result |= {
-            "copy_gigabytes_per_second": copy.gigabytes(count),
+            **copies,
             f"cublas_bf16_{side}_tflops": product.teraflops(2 * side**3),
             "cudnn": torch.backends.cudnn.version(),
             "cuda": torch.version.cuda,
             **sampler.summarize(),
         }
     return result
+
+
+def make_negation(count: int) -> Callable[[], object]:
+    """Return a function that moves as many bytes by a kernel of PyTorch."""
+    torch: Any = import_module("torch")
+    source, target = (torch.ones(count // 8, device=find_device()) for _ in range(2))
+    return lambda: torch.neg(source, out=target)
 
 
 def list_versions() -> dict[str, str]:
@@ -51,12 +66,3 @@ def list_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return versions
-
-
-def query_device() -> str:
-    """Return what nvidia-smi says of the device."""
-    try:
-        command = ["nvidia-smi", f"--query-gpu={QUERY}", "--format=csv,noheader", "--id=0"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout.strip()
-    except OSError:
-        return ""

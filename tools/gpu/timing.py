@@ -1,15 +1,16 @@
-"""Times the variants of one example, as a process of its own: `python -m tools.gpu.timing EXAMPLE … FILE`.
+"""Times jobs, variants of examples, one after the other: `python -m tools.gpu.timing FILE --target TARGET NAME …`.
 
-Writes a line of JSON per variant to the file, so that a process that hangs or fails loses one variant. What needs no
-GPU is done before the process waits for the lock of the GPU, which it then keeps: it times alone.
+Adds a line of JSON per job to the file, so that a process that hangs or fails loses one of them; `--skip` goes on after
+it. All jobs share a process, because it takes seconds until one can use the GPU, and a kernel's variants share inputs.
+`--assemble I/N` only assembles every N-th job from I on, which other processes do ahead.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
-import fcntl
 import json
+import os
 import sys
 import time
 from contextlib import suppress
@@ -19,89 +20,94 @@ from typing import Any
 
 from examples.parts.bench import Case, Report, bench, prepare
 from examples.parts.example import Example, Run, find_example
+from examples.parts.torch_inputs import torch
 from pyptx import PtxError
 from pyptx.runtime.bindings import CallError
 from tools.gpu.ceilings import measure_ceilings
 from tools.gpu.clocks import Sampler
 from tools.gpu.kernels import choose_target
-from tools.gpu.variants import Variant, list_variants
+from tools.gpu.variants import CEILINGS, Job, Variant, list_jobs
 
-CEILINGS = "ceilings"
-"""In place of an example: what the GPU itself can do."""
-LIMIT, SIMULATED_LIMIT = 25, 200
-"""Seconds for a variant, its inputs and its reference."""
+LIMIT, SIMULATED_LIMIT = 20, 200
+"""Seconds for a job, its inputs and its reference."""
 
 
 def main() -> None:
     """Time what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("example", help=f"the name of an example, or {CEILINGS}")
     parser.add_argument("file", type=Path, help="where to add the results")
-    parser.add_argument("--lock", type=Path, required=True, help="the lock of the GPU")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these examples")
     parser.add_argument("--target", required=True, help="the target of the GPU")
     parser.add_argument("--simulated", metavar="DEVICE", help="run on the simulated driver, at the smallest shapes")
-    parser.add_argument("--variants", action="store_true", help="time all variants, not the example as it is")
-    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N variants")
+    parser.add_argument("--variants", action="store_true", help="time variants, not the examples as they are")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N jobs")
+    parser.add_argument("--assemble", metavar="I/N", help="only assemble a part of the jobs")
     options = parser.parse_args()
+    jobs = list_jobs(options.names, has_variants=options.variants)[options.skip :]
+    if options.assemble:
+        first, step = map(int, options.assemble.split("/"))
+        for job in jobs[first::step]:
+            assemble(job, options.target)
+        return
     if options.simulated:
         import pyptx.driver
 
         pyptx.driver.activate(options.simulated)
-    jobs = [] if options.example == CEILINGS else make_jobs(options)
-    with options.lock.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        limit = SIMULATED_LIMIT if options.simulated else LIMIT
+    time_jobs(jobs, options, SIMULATED_LIMIT if options.simulated else LIMIT)
+
+
+def time_jobs(jobs: list[Job], options: argparse.Namespace, limit: int) -> None:
+    """Time jobs, and store the result of each."""
+    cases = dict[str, Case]()
+    for job in jobs:
         # Ends the process even if a kernel never does.
         faulthandler.dump_traceback_later(limit, exit=True)
-        if not jobs:
-            add(options.file, measure_ceilings())
-        cases = dict[str, Case]()
-        for example, target, variant in jobs:
-            faulthandler.dump_traceback_later(limit, exit=True)
-            run = find_small_run(example, variant) if options.simulated else Run(variant.shape or example.large)
-            add(options.file, {"label": variant.label, **time_variant(example, target, variant, run, cases)})
+        start = time.perf_counter()
+        result = measure_ceilings() if job.name == CEILINGS else time_job(job, options, cases)
+        result = {"name": job.name, "label": job.variant.label, **result}
+        result["seconds"] = round(time.perf_counter() - start, 2)
+        with options.file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(result) + "\n")
+        if result.get("is_fatal"):
+            sys.stdout.flush()
+            os._exit(1)
+    faulthandler.cancel_dump_traceback_later()
 
 
-def make_jobs(options: argparse.Namespace) -> list[tuple[Example, str, Variant]]:
-    """Return the variants, and assemble those of real size: the machine code is found in the cache later."""
-    example = find_example(options.example)
-    target = choose_target(example, options.target)
-    assert target is not None
-    variants = list_variants(example.name) if options.variants else [Variant("default")]
-    if not options.simulated:
-        for variant in variants[options.skip :]:
-            shape: dict[str, Any] = dict(variant.shape or example.large)
-            # What does not assemble fails again when it is launched, as the result of that variant.
-            with suppress(PtxError, ValueError):
-                example.make(target, **variant.parameters).cubin(**shape)
-    return [(example, target, variant) for variant in variants[options.skip :]]
+def assemble(job: Job, target: str) -> None:
+    """Assemble a kernel of real size, whose machine code is then found in the cache. What does not assemble fails again
+    when it is timed."""
+    if job.name == CEILINGS:
+        return
+    example = find_example(job.name)
+    shape: dict[str, Any] = dict(job.variant.shape or example.large)
+    with suppress(PtxError, ValueError):
+        example.make(choose_target(example, target), **job.variant.parameters).cubin(**shape)
+
+
+def time_job(job: Job, options: argparse.Namespace, cases: dict[str, Case]) -> dict[str, Any]:
+    """Return the times of a variant, or why there are none. `cases` keeps the inputs for the next one."""
+    example, variant = find_example(job.name), job.variant
+    run = find_small_run(example, variant) if options.simulated else Run(variant.shape or example.large)
+    try:
+        key = f"{example.name} {run}"
+        if key not in cases:
+            cases.clear()
+            torch.cuda.empty_cache()
+            cases[key] = prepare(example, run)
+        with Sampler() as sampler:
+            report = bench(cases[key], example.make(choose_target(example, options.target), **variant.parameters))
+    except (AssertionError, CallError, PtxError, RuntimeError, ValueError) as why:
+        failure = f"{type(why).__name__}: {why}"
+        # A fault ends the context: the rest needs a new process.
+        return {"failure": failure[:600], "is_fatal": isinstance(why, CallError) or "CUDA" in failure}
+    return {**describe(report), **sampler.summarize()}
 
 
 def find_small_run(example: Example, variant: Variant) -> Run:
     """Return the smallest run, for as many SMs as the variant is for."""
     run, sms = example.runs[0], (variant.shape or {}).get("sms")
     return run if sms is None else replace(run, shape={**run.shape, "sms": sms})
-
-
-def time_variant(
-    example: Example, target: str, variant: Variant, run: Run, cases: dict[str, Case]
-) -> dict[str, Any]:  # fmt: skip
-    """Return the times of a variant, or why there are none."""
-    start = time.perf_counter()
-    try:
-        case = cases.get(str(run)) or prepare(example, run)
-        cases.clear()
-        cases[str(run)] = case
-        with Sampler() as sampler:
-            report = bench(case, example.make(target, **variant.parameters))
-    except (AssertionError, CallError, PtxError, RuntimeError, ValueError) as why:
-        result: dict[str, Any] = {"failure": f"{type(why).__name__}: {why}"[:600]}
-        if isinstance(why, CallError) or "CUDA" in str(why):
-            # A fault ends the context: the rest needs a new process.
-            result["is_fatal"] = True
-    else:
-        result = {**describe(report), **sampler.summarize()}
-    return {**result, "seconds": round(time.perf_counter() - start, 2)}
 
 
 def describe(report: Report) -> dict[str, Any]:
@@ -124,14 +130,6 @@ def describe(report: Report) -> dict[str, Any]:
         if case.example.traffic:
             result["gigabytes_per_second"] = times["pyptx"].gigabytes(case.example.traffic(case.run.shape))
     return result
-
-
-def add(file: Path, result: dict[str, Any]) -> None:
-    """Add a line to the results; after a fault, end the process."""
-    with file.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(result) + "\n")
-    if result.get("is_fatal"):
-        sys.exit(1)
 
 
 if __name__ == "__main__":

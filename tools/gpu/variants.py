@@ -5,10 +5,12 @@ Each has the example's default as the first, to be compared with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
+
+from examples.parts.example import load_examples
 
 Gemm: Any = import_module("examples.hopper.06_persistent_gemm").Config
 Attention: Any = import_module("examples.hopper.10_attention_overlap").Config
@@ -113,6 +115,23 @@ VARIANTS: dict[str, list[Variant]] = {
 }
 
 
-def list_variants(name: str) -> list[Variant]:
-    """Return the variants of an example."""
-    return VARIANTS.get(name, [])
+CEILINGS = "ceilings"
+"""In place of an example: what the GPU itself can do."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A variant of an example to time."""
+
+    name: str
+    variant: Variant
+
+
+def list_jobs(names: Sequence[str], *, has_variants: bool) -> list[Job]:
+    """Return what to time of these examples, or of all: what the GPU can do, then the most valuable first."""
+    if has_variants:
+        pairs = [(name, variant) for name, variants in VARIANTS.items() for variant in variants]
+    else:
+        fast = sorted((example.name for example in load_examples()), key=lambda name: not name.startswith("hopper/"))
+        pairs = [(name, Variant("default")) for name in fast]
+    return [Job(CEILINGS, Variant("")), *(Job(*pair) for pair in pairs if pair[0] in names or not names)]

@@ -155,6 +155,9 @@ def make(arch: str = "sm_90a", *, stages: int = STAGES, band: int = BAND) -> Ker
             writer = epilogue.make_writer(thread, group, lane)
             # The lane's first row within the CTA's tile: 16 rows per warp; the second is 8 below.
             lane_row = consumer * epilogue.ROWS + ((thread >> 5) & 3) * 16 + (lane >> 2)
+            # Hides from ptxas that all lanes load the same scales of `b`. It would copy them to uniform registers when
+            # they are loaded, and so wait for them before the products that should hide their latency.
+            zero = ptx.special.laneid() >> 5
             for tile in ptx.range_(cluster, rows * columns, clusters):
                 row, column = find_grouped_tile(tile, rows, columns, band)
                 top, left = (row * CTAS + rank) * BM, column * BN
@@ -163,7 +166,7 @@ def make(arch: str = "sm_90a", *, stages: int = STAGES, band: int = BAND) -> Ker
                 addresses = [
                     *(ptx.mad((top + lane_row + 8 * i).min(m - 1), blocks * 4, pa, mode="wide") for i in range(2)),
                     *(
-                        ptx.mad((column * HALVES + i).min(row_blocks - 1), blocks * 4, pb, mode="wide")
+                        ptx.mad((column * HALVES + i).min(row_blocks - 1) + zero, blocks * 4, pb, mode="wide")
                         for i in range(HALVES)
                     ),
                 ]

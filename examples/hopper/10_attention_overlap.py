@@ -53,7 +53,16 @@ from examples.parts.head_tiles import (
     store_tile,
     write_rows,
 )
-from examples.parts.softmax import finish_rows, make_rows, mask_scores, pack, raise_peaks, rescale, weigh
+from examples.parts.softmax import (
+    finish_rows,
+    make_rows,
+    mask_scores,
+    pack,
+    raise_peaks,
+    rescale,
+    rescale_if_needed,
+    weigh,
+)
 from examples.parts.warps import elect, elect_in_group
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, s32
@@ -89,6 +98,8 @@ class Config:
     stages: int = STAGES
     takes_turns: bool = True
     """Whether the consumers issue their products in turns."""
+    headroom: float = 0.0
+    """By how many powers of two scores may exceed the peak of their row, so that sums are seldom rescaled."""
 
 
 def make(arch: str = "sm_90a", config: Config = Config()) -> Kernel:
@@ -212,13 +223,13 @@ def make(arch: str = "sm_90a", config: Config = Config()) -> Kernel:
                 keys.advance()
                 if causal and block < QUERIES:
                     mask(key)
-                factors = raise_peaks(scores, peaks, totals, scale)
+                factors = raise_peaks(scores, peaks, totals, scale, config.headroom)
                 weigh(scores, peaks, totals, scale, share)
                 stage, _ = values.advance()
                 ptx.mbarrier.wait(full_v[values.stage], values.phase)
                 ptx.wgmma.wait_group(0)
                 ptx.mbarrier.arrive(empty_v[stage], pred=leader)
-                rescale(sums, factors)
+                (rescale_if_needed if config.headroom else rescale)(sums, factors)
                 pack(scores, weights)
 
             # Phase 4: add the values of the first block, and complete the last round of consumer 0's turns.

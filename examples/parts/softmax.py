@@ -42,8 +42,11 @@ def mask_scores(scores: reg.RegArray, limits: list[reg.Reg], *, before: bool = F
 
 
 @intrinsic
-def raise_peaks(scores: reg.RegArray, peaks: reg.RegArray, totals: reg.RegArray, scale: float) -> list[reg.Reg]:
-    """Update the peaks with new scores, and rescale the totals. Return each row's factor for `rescale`."""
+def raise_peaks(
+    scores: reg.RegArray, peaks: reg.RegArray, totals: reg.RegArray, scale: float, headroom: float = 0.0
+) -> list[reg.Reg]:  # fmt: skip
+    """Update the peaks with new scores, and rescale the totals. Return each row's factor for `rescale`. With headroom,
+    a peak stays until a score exceeds it by that many powers of two: most factors are 1."""
     factors = list[reg.Reg]()
     for half in range(2):
         row = list_row(scores.regs(), half)
@@ -54,6 +57,8 @@ def raise_peaks(scores: reg.RegArray, peaks: reg.RegArray, totals: reg.RegArray,
         ptx.inst.max.f32(largest[0], largest[0], largest[1])
         ptx.warp.reduce_max(largest[0], width=4)
         peak = peaks[half].max(largest[0] * scale)
+        if headroom:
+            ptx.selp(f32, peak, peak, peaks[half], peak - peaks[half] > headroom)
         factors.append(power_of_two(peaks[half] - peak))
         ptx.mov(f32, peaks[half], peak)
         ptx.mul(f32, totals[half], totals[half], factors[half])
@@ -78,6 +83,13 @@ def rescale(sums: reg.RegArray, factors: Sequence[reg.Reg]) -> None:
     for half in range(2):
         for register in list_row(sums.regs(), half):
             ptx.mul(f32, register, register, factors[half])
+
+
+@intrinsic
+def rescale_if_needed(sums: reg.RegArray, factors: Sequence[reg.Reg]) -> None:
+    """Multiply each row by its factor, unless all factors of the warp are 1."""
+    with ptx.if_(ptx.warp.vote_any((factors[0] != 1.0) | (factors[1] != 1.0))):
+        rescale(sums, factors)
 
 
 @intrinsic

@@ -107,7 +107,14 @@ def _draw_positive(tiles: tuple[Tile, ...], run: Run) -> Tensors:
     return (1 + torch.rand(tiles[0].resolve_shape(dict(run.shape)), device=find_device()),)
 
 
+def _draw_rotation(tiles: tuple[Tile, ...], run: Run) -> Tensors:
+    """Return values and the cosines and sines of random angles."""
+    angles = draw(tiles[1], run)
+    return draw(tiles[0], run), angles.cos(), angles.sin()
+
+
 _DRAWS: dict[str, Callable[[tuple[Tile, ...], Run], Tensors]] = {
+    "any/rotary": _draw_rotation,
     "hopper/attention_backward_dkv": _draw_for_keys,
     "hopper/attention_backward_dq": _draw_for_queries,
     "hopper/decode_attention": _draw_cache,

@@ -16,6 +16,8 @@ Tensors = tuple[Any, ...]
 EPSILON = 1e-5
 BLOCK = 128
 """Elements that share a scale of the fp8 product."""
+PARTS = 264
+"""CTAs that share the rows of RMSNorm's gradient."""
 torch: Any = import_module("torch")
 
 
@@ -113,6 +115,33 @@ def activate(gate: Any, up: Any) -> Any:
     return torch.nn.functional.silu(gate.double()) * up.double()
 
 
+def activate_backward(gate: Any, up: Any, dy: Any) -> Tensors:
+    """Return the gradients of SwiGLU."""
+    gate, up, dy = gate.double(), up.double(), dy.double()
+    share = gate.sigmoid()
+    return dy * share * up * (1 + gate * (1 - share)), dy * share * gate
+
+
+def normalize_by_square_backward(x: Any, w: Any, dy: Any) -> Tensors:
+    """Return the gradient of RMSNorm for x, and the parts of that for w: of every PARTS-th row."""
+    x, w, dy = x.double(), w.double(), dy.double()
+    scale = (x.square().mean(1, keepdim=True) + EPSILON).rsqrt()
+    products = (x * w * dy).mean(1, keepdim=True)
+    dx, slopes = scale * (w * dy - x * scale.square() * products), dy * x * scale
+    return dx, torch.stack([slopes[part::PARTS].sum(0) for part in range(PARTS)])
+
+
+def rotate(x: Any, cos: Any, sin: Any) -> Any:
+    """Return the rotary embedding."""
+    a, b = x.double().chunk(2, 2)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], 2)
+
+
+def sum_parts(x: Any) -> Any:
+    """Return the sums of the columns."""
+    return x.double().sum(0)
+
+
 def sum_rows(x: Any, **parameters: Any) -> Tensors:
     """Return the sums of the rows, a workspace, and zeroed counters."""
     del parameters
@@ -170,12 +199,16 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "ampere/pipelined_gemm": multiply,
     "ampere/stream_k_gemm": multiply_with_workspace,
     "ampere/two_stage_gemm": multiply,
+    "any/column_sums": sum_parts,
     "any/histogram": count_bytes,
     "any/layernorm": normalize,
     "any/reduction": sum_rows,
     "any/rmsnorm": normalize_by_square,
+    "any/rmsnorm_backward": normalize_by_square_backward,
+    "any/rotary": rotate,
     "any/softmax": exponentiate,
     "any/swiglu": activate,
+    "any/swiglu_backward": activate_backward,
     "any/transpose": transpose,
     "any/vector_add": operator.add,
     "hopper/attention": attend,

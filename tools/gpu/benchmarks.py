@@ -58,9 +58,10 @@ def time_examples(machine: Machine, names: Sequence[str], *, has_variants: bool)
         file = place / f"{find_stem(machine)}{'_variants' if has_variants else ''}.jsonl"
         file.unlink(missing_ok=True)
         lines = run_jobs(machine, names, file, has_variants=has_variants)
-    if not machine.is_simulated:
+    if not machine.is_simulated and not has_variants:
+        kernels = {name: [line for line in lines if line["name"] == name] for name in (CEILINGS, *names)}
         header = {"device": read_name(), "clock_khz": read_clock()}
-        file.with_suffix(".json").write_text(json.dumps({**header, "kernels": lines}, indent=1) + "\n", "utf-8")
+        file.with_suffix(".json").write_text(json.dumps({**header, "kernels": kernels}, indent=1) + "\n", "utf-8")
     timed = [line for line in lines if line["name"] != CEILINGS]
     failures = [f"{line['name']} {line['label']}: {line['failure']}" for line in timed if "failure" in line]
     if failures:

@@ -42,6 +42,7 @@ def measure_ceilings() -> dict[str, Any]:
     if not is_simulated:
         result |= {
             **copies,
+            "copy_gigabytes_per_second": max(copies.values()),
             f"cublas_bf16_{side}_tflops": product.teraflops(2 * side**3),
             "cudnn": torch.backends.cudnn.version(),
             "cuda": torch.version.cuda,

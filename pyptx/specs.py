@@ -23,8 +23,9 @@ RESHAPED_WIDTH, PADDED_WIDTH = 64, 72
 
 class Layout(Enum):
     """The memory layout: row- or column-major, row-major and swizzled by TMA on its way to shared memory, or in slices
-    of channels: the last of 3 to 5 dimensions is a slice of 16 or 32 bytes, as in (N, C/8, H, W, 8) for 16 bits (the
-    manual's interleaved layouts NC/8HWC8 and NC/16HWC16). Slices of 32 bytes take the 32-byte swizzle."""
+    of channels: the last of 4 or more dimensions is a slice of 16 or 32 bytes, as in (N, C/8, H, W, 8) for 16 bits (the
+    manual's interleaved layouts NC/8HWC8 and NC/16HWC16). Slices of 32 bytes take the 32-byte swizzle. Coordinates
+    leave out the slice: (w, h, c/8, n); a box has one slice of each position."""
 
     ROW = "row"
     COL = "col"

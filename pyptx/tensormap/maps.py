@@ -43,7 +43,15 @@ class TensorMap:
             pixels = W128_PIXELS if self.im2col.mode is Im2colMode.W128 else self.im2col.pixels
             return (self.im2col.channels, pixels)
         strides = (1 if self.interleave is Interleave.NONE else self.element_strides[0], *self.element_strides[1:])
-        return tuple(-(-size // stride) for size, stride in zip(self.box, strides, strict=True))
+        counts = tuple(-(-size // stride) for size, stride in zip(self.box, strides, strict=True))
+        # Measured on an H200: dimension 0 of an interleaved tensor counts slices side by side, and the last but one
+        # counts the slices of a position, of which a copy takes one.
+        return counts if self.interleave is Interleave.NONE else (*counts[:-2], 1, counts[-1])
+
+    @property
+    def unit_bits(self) -> int:
+        """The bits of shared memory per step of dimension 0: those of an element, or of an interleaved slice."""
+        return 8 * self.interleave.slice_bytes or self.dtype.shared_bits
 
     @property
     def inner_bytes(self) -> int:
@@ -55,18 +63,18 @@ class TensorMap:
     def has_gaps(self) -> bool:
         """Tell whether rows of the box are shorter than the span of the swizzle, so that gaps follow them in shared
         memory (measured on an H200)."""
-        return self._row_bytes < self.swizzle.span
+        return self.interleave is Interleave.NONE and self._row_bytes < self.swizzle.span
 
     @property
     def footprint(self) -> int:
         """The bytes of shared memory that the box covers, including gaps."""
-        return prod(self.steps[1:]) * max(self._row_bytes, self.swizzle.span)
+        return prod(self.steps[1:]) * (self.swizzle.span if self.has_gaps else self._row_bytes)
 
     @property
     def _row_bytes(self) -> int:
-        return self.steps[0] * self.dtype.shared_bits // 8
+        return self.steps[0] * self.unit_bits // 8
 
     @property
     def box_bytes(self) -> int:
         """The bytes of shared memory that one copy fills, including elements outside the tensor and padding."""
-        return prod(self.steps) * self.dtype.shared_bits // 8
+        return prod(self.steps) * self.unit_bits // 8

@@ -109,6 +109,11 @@ class Interleave(IntEnum):
     B16 = 1
     B32 = 2
 
+    @property
+    def slice_bytes(self) -> int:
+        """The bytes of a slice, 0 without an interleave."""
+        return 16 * self
+
 
 class Fill(IntEnum):
     """The value of elements outside the tensor."""

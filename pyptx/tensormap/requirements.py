@@ -107,7 +107,7 @@ def _check_access(tensor: TensorMap) -> Iterator[Diagnostic]:
     if tensor.dtype.is_padded and tensor.box[0] != _PADDED_WIDTH:
         message = f"the box of {tensor.dtype.name} must be {_PADDED_WIDTH} elements wide, got {tensor.box[0]}"
         yield rules.BOX.report(None, message)
-    elif tensor.interleave is Interleave.NONE and tensor.box[0] * tensor.dtype.bits % 128:
+    elif tensor.box[0] * tensor.dtype.bits % 128:
         yield rules.BOX.report(
             None,
             f"a row of the box must be a multiple of 16 bytes, got {tensor.box[0]} times {tensor.dtype.bits} bits",
@@ -130,6 +130,13 @@ def _check_corners(tensor: TensorMap, im2col: Im2col) -> Iterator[Diagnostic]:
     elif tensor.dtype.is_padded and im2col.channels != _PADDED_WIDTH:
         message = f"im2col copies {_PADDED_WIDTH} channels of {tensor.dtype.name} per pixel, got {im2col.channels}"
         yield rules.IM2COL.report(None, message)
+    elif im2col.channels * tensor.dtype.bits % 128:
+        message = (
+            f"the channels of a pixel must be a multiple of 16 bytes, got {im2col.channels} times "
+            f"{tensor.dtype.bits} bits"
+        )
+        help = f"copy a multiple of {128 // tensor.dtype.bits} channels"
+        yield rules.IM2COL.report(None, message, help=help)
     if im2col.mode is not Im2colMode.W128 and not 1 <= im2col.pixels <= 1024:
         yield rules.IM2COL.report(None, f"im2col copies 1 to 1024 pixels, got {im2col.pixels}")
 

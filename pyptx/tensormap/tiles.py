@@ -30,6 +30,9 @@ def tensor_map(
     swizzle, interleave = _SWIZZLE.get(tile.layout, Swizzle.NONE), Interleave.NONE
     if tile.layout is Layout.INTERLEAVED:
         interleave, swizzle = _choose_interleave(tile, dims[0] * element.bits, box[0] * element.bits)
+        # A slice is not a dimension of the map: its first one counts slices side by side.
+        dims, strides, box = dims[1:], strides[1:], box[1:]
+        _check_single_slice(tile, box)
     return validate(
         TensorMap(
             element, address, dims, strides, box, swizzle=swizzle, interleave=interleave, l2_promotion=l2_promotion
@@ -52,6 +55,13 @@ def _choose_interleave(tile: Tile, bits: int, box_bits: int) -> tuple[Interleave
         message = f"a box must contain whole slices of {bits // 8} bytes, got {box_bits / 8:g} in {tile!r}"
         raise PtxError([rules.INTERLEAVE.report(None, message, help="end tma_box with the size of the last dimension")])
     return slices[bits]
+
+
+def _check_single_slice(tile: Tile, box: tuple[int, ...]) -> None:
+    if len(box) > 2 and box[-2] != 1:
+        message = f"a box has one slice of each position, got {box[-2]} in {tile!r}"
+        help = "make the second dimension of tma_box 1, and copy slice by slice"
+        raise PtxError([rules.INTERLEAVE.report(None, message, help=help)])
 
 
 def _order_fastest_first(tile: Tile, dims: tuple[int, ...]) -> tuple[int, ...]:

@@ -118,7 +118,7 @@ def test_limits_themselves_are_allowed() -> None:
         {"dims": (1023, 1)},
     ):
         assert problems(replace(GOOD, **changes)) == []
-    assert problems(replace(IMAGE, im2col=Im2col((-128, 127), (-8, 127), 1, 1))) == []
+    assert problems(replace(IMAGE, im2col=Im2col((-128, 127), (-8, 127), 8, 1))) == []
     corner = Im2col((-16, 15, 0), (15, 15, -7), 256, 1024)
     assert problems(TensorMap(ElementType.U8, 0, (256, 8, 8, 8, 2), (256, 2048, 16384, 131072), im2col=corner)) == []
 
@@ -153,7 +153,7 @@ def test_copies_count_elements_outside_the_tensor_padding_and_steps() -> None:
     assert (GOOD.steps, GOOD.inner_bytes, GOOD.box_bytes) == ((64, 128), 128, 16384)
     assert replace(GOOD, dims=(1, 1), strides=(16,)).box_bytes == 16384
     assert replace(GOOD, element_strides=(3, 3), box=(64, 128)).steps == (64, 43)
-    assert replace(SLICES, element_strides=(3, 1, 1)).steps == (6, 8, 8)
+    assert replace(SLICES, element_strides=(3, 1, 1)).steps == (6, 1, 8)
     assert (SPREAD.inner_bytes, SPREAD.box_bytes) == (128, 1024)
     assert (IMAGE.steps, IMAGE.box_bytes) == ((8, 64), 1024)
     assert replace(IMAGE, im2col=Im2col((0,), (0,), 8, 7, Im2colMode.W128)).steps == (8, 128)

@@ -34,10 +34,10 @@ TILES = [
     ),
     (Tile.wgmma_b("K", "M", bf16, tile_k=64, tile_n=32),
      TensorMap(BF16, 64, (512, 256), (1024,), (32, 64), swizzle=Swizzle.B64)),
-    (Tile(4, "K", 8, bf16, Layout.INTERLEAVED, tma_box=(2, 16, 8)),
-     TensorMap(BF16, 64, (8, 256, 4), (16, 4096), (8, 16, 2), interleave=Interleave.B16)),
-    (Tile(2, 3, 4, 5, 8, f32, Layout.INTERLEAVED),
-     TensorMap(ElementType.F32, 64, (8, 5, 4, 3, 2), (32, 160, 640, 1920), (8, 5, 4, 3, 2), interleave=Interleave.B32,
+    (Tile(3, 4, "K", 8, bf16, Layout.INTERLEAVED, tma_box=(2, 1, 16, 8)),
+     TensorMap(BF16, 64, (256, 4, 3), (4096, 16384), (16, 1, 2), interleave=Interleave.B16)),
+    (Tile(2, 3, 4, 8, 8, f32, Layout.INTERLEAVED, tma_box=(2, 1, 4, 8, 8)),
+     TensorMap(ElementType.F32, 64, (8, 4, 3, 2), (256, 1024, 3072), (8, 4, 1, 2), interleave=Interleave.B32,
                swizzle=Swizzle.B32)),
 ]  # fmt: skip
 
@@ -67,7 +67,8 @@ def test_a_tile_that_tma_cannot_load_is_an_error_with_a_remedy() -> None:
     ("tile", "code", "words", "remedy"),
     [
         (Tile(8, 16, 64, bf16, Layout.INTERLEAVED), "PTX1207", "it is 128 bytes", "slices of 8 or 16 elements"),
-        (Tile(8, 8, bf16, Layout.INTERLEAVED), "PTX1201", "3 to 5 dimensions", "add dimensions of size 1"),
+        (Tile(8, 8, 8, bf16, Layout.INTERLEAVED), "PTX1201", "3 to 5 dimensions", "add dimensions of size 1"),
+        (Tile(8, 8, 8, 8, bf16, Layout.INTERLEAVED), "PTX1207", "one slice of each position, got 8", "slice by slice"),
         (Tile(8, 8, 16, bf16, Layout.INTERLEAVED, tma_box=(8, 8, 8)), "PTX1207", "whole slices of 32 bytes, got 16",
          "end tma_box"),
         (Tile(64, 64, bf16, Layout.INTERLEAVED, tma_rank=3), "PTX1207", "it is 128 bytes", "reshape the channels"),

@@ -12,15 +12,16 @@ from pathlib import Path
 
 from tools.conformance.engines.answers import Answer
 
-RECORD = Path(__file__).parent / "h100.txt"
+RECORD = Path(__file__).parent / "h200.txt"
 _ADDRESS = 8
 """Bytes of a map that hold the address."""
 
 
 def make_digest(answer: Answer) -> str:
-    """Return a digest of the inputs, the map, the output, and whether there is one."""
+    """Return a digest of the inputs, the map and the output, or of the fact that there is none."""
     digest = hashlib.sha256(answer.key.encode())
-    for part in (answer.map[_ADDRESS:], answer.data, b"failed" if answer.error else b""):
+    parts = (b"failed",) if answer.error else (answer.map[_ADDRESS:], answer.data)
+    for part in parts:
         digest.update(len(part).to_bytes(4, "little") + part)
     return digest.hexdigest()[:8]
 

@@ -26,7 +26,7 @@ MEMORY = 65536
 def measure(tensor: TensorMap) -> int:
     """Return the bytes from the first to the last element."""
     last = sum((size - 1) * stride for size, stride in zip(tensor.dims[1:], tensor.strides, strict=True))
-    return last + tensor.dims[0] * tensor.dtype.bits // 8
+    return last + tensor.dims[0] * (tensor.interleave.slice_bytes or tensor.dtype.bits // 8)
 
 
 def draw_tiled(

@@ -32,7 +32,8 @@ ROWS = 4
 def plan_tile(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> Copy:
     """Return the copy of the box at these coordinates from or to shared memory at `destination`."""
     unit = measure_unit(tensor, coordinates[0])
-    start = coordinates[0] * tensor.dtype.bits // 8 + tensor.address
+    width = tensor.unit_bits if tensor.interleave is not Interleave.NONE else tensor.dtype.bits
+    start = coordinates[0] * width // 8 + tensor.address
     for coordinate, stride in zip(coordinates[1:], tensor.strides, strict=True):
         start += coordinate * stride
     box = _lay_out_box(tensor, unit)
@@ -55,7 +56,9 @@ class _Box:
 def _lay_out_box(tensor: TensorMap, unit: int) -> _Box:
     steps = tensor.steps
     rows = _compute_row_offsets(steps[1:], tensor.strides, tensor.element_strides[1:])
-    address = (rows[:, None] + make_row(tensor.dtype, steps[0], find_step(tensor), unit).address).ravel()
+    address = (
+        rows[:, None] + make_row(tensor.dtype, steps[0], find_step(tensor), unit, tensor.interleave).address
+    ).ravel()
     axes = tuple(zip(tensor.dims[1:], steps[1:], tensor.element_strides[1:], strict=True))
     return _Box(address, (len(rows), steps[0]), axes)
 
@@ -103,7 +106,7 @@ def plan_together(tensor: TensorMap, coordinates: tuple[Array, ...], destination
 def _collect_units(tensor: TensorMap, unit: int, phase: int) -> tuple[I64, I64, int, int, int]:
     """Return units in shared and global memory, and the bytes that they span in both."""
     box = _lay_out_box(tensor, unit)
-    units, _ = place_row(box.shape[0], tensor.dtype, box.shape[1], find_step(tensor), unit, tensor.swizzle, phase)
+    units, _ = place_row(box.shape[0], tensor.dtype, box.shape[1], 1, unit, Interleave.NONE, tensor.swizzle, phase)
     outside = box.address // unit
     inside = units // unit
     # In the order of shared memory, which is written unit by unit.

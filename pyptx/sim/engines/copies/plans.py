@@ -92,28 +92,29 @@ def clip_to_memory(copy: Copy, end: int) -> Copy:
 
 def measure_unit(tensor: TensorMap, start: int) -> int:
     """Return the largest unit that is never partly inside the tensor, for rows that begin at element `start`."""
+    if tensor.interleave is not Interleave.NONE:
+        return CHUNK
     return gcd(_choose_unit(tensor), start * tensor.dtype.bits // 8) if not tensor.dtype.is_padded else 4
 
 
 @lru_cache(maxsize=256)
 def _choose_unit(tensor: TensorMap) -> int:
-    size = tensor.dtype.bits // 8
-    if find_step(tensor) != 1:
-        return size
     limit = 8 if tensor.swizzle.flips_8_bytes else CHUNK
     row = tensor.inner_bytes if tensor.im2col is not None else tensor.steps[0] * tensor.dtype.shared_bits // 8
     return gcd(limit, tensor.dims[0] * tensor.dtype.bits // 8, row, tensor.address)
 
 
 @lru_cache(maxsize=256)
-def make_row(dtype: ElementType, count: int, step: int, unit: int) -> Inner:
-    """Return the units of a row of `count` elements at steps of `step`."""
+def make_row(dtype: ElementType, count: int, step: int, unit: int, interleave: Interleave) -> Inner:
+    """Return the units of a row of `count` elements, or of interleaved slices at steps of `step`."""
     if dtype.is_padded:
         return _pad_layout(dtype, count)
-    if step != 1:
-        element = np.arange(count, dtype=np.int64)
-        places = element * step
-        return Inner(element * unit, places * unit, places, places, _make_empty(), count * unit, int(places[-1]))
+    if interleave is not Interleave.NONE:
+        width = interleave.slice_bytes
+        number, half = np.divmod(np.arange(count * (width // CHUNK), dtype=np.int64), width // CHUNK)
+        places = number * step
+        shared, address = (x * width + half * CHUNK for x in (number, places))
+        return Inner(shared, address, places, places, _make_empty(), count * width, (count - 1) * step)
     size = count * dtype.bits // 8
     offset = np.arange(0, size, unit, dtype=np.int64)
     last = ((offset + unit) * 8 - 1) // dtype.bits
@@ -143,15 +144,16 @@ def _pad_layout(dtype: ElementType, count: int) -> Inner:
 
 @lru_cache(maxsize=256)
 def place_row(
-    row: int, dtype: ElementType, count: int, step: int, unit: int, mode: Swizzle, phase: int
+    row: int, dtype: ElementType, count: int, step: int, unit: int, interleave: Interleave, mode: Swizzle, phase: int
 ) -> tuple[I64, I64]:
     """Return the places of the units and the padding of row `row`, counted from the destination.
 
     `phase` is the destination's offset in the swizzle pattern, which depends on address bits.
     """
-    part = make_row(dtype, count, step, unit)
+    part = make_row(dtype, count, step, unit, interleave)
     # A row that is shorter than the span of the swizzle is followed by a gap (measured on an H200).
-    rows = np.arange(row, dtype=np.int64)[:, None] * max(part.pitch, mode.span) + phase
+    pitch = max(part.pitch, mode.span) if interleave is Interleave.NONE else part.pitch
+    rows = np.arange(row, dtype=np.int64)[:, None] * pitch + phase
     units = swizzle_addresses((rows + part.shared).ravel(), mode) - phase
     padding = swizzle_addresses((rows + part.padding).ravel(), mode) - phase
     return units, padding
@@ -181,7 +183,9 @@ def assemble_rows(
 ) -> Copy:
     """Build the copy of rows that begin at these addresses, each with `count` elements from coordinate `start`."""
     unit = measure_unit(tensor, start)
-    address = (row_address[:, None] + make_row(tensor.dtype, count, find_step(tensor), unit).address).ravel()
+    address = (
+        row_address[:, None] + make_row(tensor.dtype, count, find_step(tensor), unit, tensor.interleave).address
+    ).ravel()
     return complete_copy(tensor, destination, start, unit, address, row_inside, (len(row_address), count))
 
 
@@ -201,9 +205,11 @@ def complete_copy(
 ) -> Copy:
     """Build the copy of units at these addresses; `shape` is the number of rows and the elements of each."""
     rows, count = shape
-    part = make_row(tensor.dtype, count, find_step(tensor), unit)
+    part = make_row(tensor.dtype, count, find_step(tensor), unit, tensor.interleave)
     phase = find_phase(destination, tensor.swizzle)
-    shared, padding = place_row(rows, tensor.dtype, count, find_step(tensor), unit, tensor.swizzle, phase)
+    shared, padding = place_row(
+        rows, tensor.dtype, count, find_step(tensor), unit, tensor.interleave, tensor.swizzle, phase
+    )
     if start >= 0 and start + part.reach < tensor.dims[0]:
         inside = None if row_inside is None else np.repeat(row_inside, len(part.first))
     else:

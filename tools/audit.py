@@ -80,7 +80,8 @@ def audits() -> dict[str, str]:
     """Return the audits by name, with the modules to run."""
     paths = sorted([*(ROOT / "tools").glob("audit_*.py"), *(ROOT / "tools").glob("*/audit_*.py")])
     special_audits = {
-        "lossless": "tests.lossless", "conformance": "tools.conformance", "folding": "tools.conformance.folding",
+        "lossless": "tests.lossless", "conformance": "tools.conformance",
+        "hardware": "tools.conformance.digests", "folding": "tools.conformance.folding",
         "headers": "tools.conformance.folding_headers", "sim_patterns": "tools.sim_patterns",
         "numerics": "tools.sim_numerics", "mutation": "tools.mutate",
     }  # fmt: skip

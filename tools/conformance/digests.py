@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from base64 import urlsafe_b64encode
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -113,17 +114,22 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _compare(name: str) -> bool:
-    """Compare the simulator with a record and print what differs."""
+    """Compare the simulator with a record; print a line per opcode, and what differs."""
     record = read(name)
     forms = list_cases(record.device.target)
     answered = [case for case in forms if shorten(case) in record.digests]
     differing = list(find_differences(record, answered))
-    bounded = sum(within_of(case) is not None for case in answered)
+    columns = {
+        "forms": Counter(case.opcode for case in forms),
+        "answered": Counter(case.opcode for case in answered),
+        "bounded": Counter(case.opcode for case in answered if within_of(case) is not None),
+        "differing": Counter(case.opcode for case in differing),
+    }
     print(record.device.description)
-    print(
-        f"{len(forms)} forms, {len(answered)} with an answer of the GPU, {bounded} of them with a bound, "
-        f"{len(differing)} differ"
-    )
+    print(f"{'opcode':<14}" + "".join(f"{column:>10}" for column in columns))
+    for opcode in sorted(columns["forms"]):
+        print(f"{opcode:<14}" + "".join(f"{count[opcode]:>10}" for count in columns.values()))
+    print(f"{'all':<14}" + "".join(f"{count.total():>10}" for count in columns.values()))
     for case in differing:
         print(f"  {case.text}")
     return not differing

@@ -144,7 +144,7 @@ def find_stem(machine: Machine) -> str:
 
 def read_name() -> str:
     """Return the name of the device."""
-    return bytes(call("cuDeviceGetName", 128, 0)).rstrip(b"\0").decode()
+    return bytes(call("cuDeviceGetName", 128, 0)).split(b"\0")[0].decode()
 
 
 def read_clock() -> int:

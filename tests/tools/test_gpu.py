@@ -48,6 +48,14 @@ def test_a_wrong_result_fails(capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert "any/vector_add: " in printed
 
 
+@pytest.mark.parametrize(
+    ("example", "code"),
+    [("ampere/pipelined_gemm", "sm_90"), ("hopper/tma_ring", "sm_90a"), ("blackwell/ring_gemm", None)],
+)
+def test_products_are_summed_as_the_code_of_the_device_does(example: str, code: str | None) -> None:
+    assert kernels.choose_code(find_example(example), "sm_90a") == code
+
+
 def test_checks_are_listed_with_their_needs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
     assert capsys.readouterr().out.splitlines()[1].endswith("except after approximations (needs a GPU)")

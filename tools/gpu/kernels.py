@@ -53,7 +53,7 @@ def example_kernels_bit_for_bit(machine: Machine) -> str:
     differing, approximate = list[str](), 0
     runs = list_runs(machine)
     for example, run in runs:
-        outcome = example.simulate(run, choose_target(example, machine.target), precision="hardware")
+        outcome = example.simulate(run, choose_code(example, machine.target), precision="hardware")
         if outcome.report.stats.approximate:
             approximate += 1
             continue
@@ -107,6 +107,13 @@ def choose_target(example: Example, target: str) -> str | None:
     """Return the example's target that a device runs: its own, or else the last whose instructions it has."""
     own = find_target(target)
     return next((name for name in reversed(example.targets) if own.provides(find_target(name))), None)
+
+
+def choose_code(example: Example, target: str) -> str | None:
+    """Return the target whose code of an example runs, which decides how products are summed: the device's, unless the
+    kernel is for one architecture only."""
+    name, own = choose_target(example, target), find_target(target)
+    return name if name is None or find_target(name).suffix else f"sm_{own.arch}"
 
 
 def run_example(example: Example, run: Run, inputs: tuple[Array, ...], target: str) -> list[Array]:

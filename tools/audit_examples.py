@@ -19,6 +19,7 @@ from tools.examples.account import Account, make_account
 from tools.examples.machines import MACHINES
 from tools.examples.rivals import RIVALS
 from tools.examples.runs import ORDERS
+from tools.examples.times import find_rates
 
 COLUMNS = ("shapes", "orders", "conflicts", "spills", "registers", "shared", "CTAs/SM", "limit", "ceiling")
 
@@ -95,7 +96,7 @@ def audit_example(name: str) -> tuple[str, int]:
             verdict.problems.append(f"{target}: spills or findings")
         lines += [format_row(example.name, target, describe(verdict, account, example)), f"    {account}"]
     figure, source = RIVALS.get(example.name, ("none known", ""))
-    lines.append(f"    published: {figure}{f' ({source})' if source else ''}; on a GPU: not measured")
+    lines.append(f"    published: {figure}{f' ({source})' if source else ''}; on a GPU: {find_rates(example.name)}")
     if verdict.conflicts and example.conflicts:
         lines.append(f"    * {example.conflicts}")
     lines += [f"    WRONG {problem}" for problem in verdict.problems]

@@ -23,7 +23,7 @@ from tools.examples.account import (
 )
 from tools.examples.loops import choose_main, count_kinds, list_loops
 from tools.examples.machines import MACHINES
-from tools.examples.times import list_times
+from tools.examples.times import find_rates, list_times
 
 SASS = """
 .text.k:
@@ -149,3 +149,5 @@ def test_the_table_of_times_says_how_much_faster_ours_is(tmp_path: Path) -> None
         "| [01_vector_add](any/01_vector_add.py) | n 1024 | 2.0 µs | 3000 GB/s | 50% of a copy |",
         "| [05_cluster_gemm](hopper/05_cluster_gemm.py) | m 4096, k 64 | 200.0 µs | 700 TFLOP/s | 1.05× cuBLAS |",
     ]
+    assert find_rates("hopper/cluster_gemm", tmp_path) == "700 TFLOP/s on A GPU"
+    assert find_rates("hopper/tma_ring", tmp_path) == "not measured"

@@ -29,6 +29,16 @@ def make_table(results: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def find_rates(name: str, folder: Path = RESULTS) -> str:
+    """Return the rate of an example on each GPU that has timed it."""
+    rates = list[str]()
+    for path in sorted(folder.glob("*.json")):
+        results = json.loads(path.read_text("utf-8"))
+        lines = [line for line in results["kernels"].get(name, []) if OURS in line.get("milliseconds", {})]
+        rates += [f"{describe_rate(line)} on {results['device']}" for line in lines]
+    return ", ".join(rates) or "not measured"
+
+
 def describe_ceilings(lines: list[dict[str, Any]]) -> str:
     """Return what the GPU itself did in the same run."""
     for line in lines:
@@ -43,9 +53,13 @@ def describe(line: Mapping[str, Any]) -> str:
     times: Mapping[str, list[float]] = line["milliseconds"]
     ours = times[OURS][0]
     shape = ", ".join(f"{name} {value}" for name, value in line["shape"].items())
-    units = {"tflops": "TFLOP/s", "gigabytes_per_second": "GB/s"}
-    rate = next((f"{line[name]:.0f} {unit}" for name, unit in units.items() if name in line), "")
     peers = [f"{peer[0] / ours:.2f}× {name}" for name, peer in times.items() if name not in (OURS, COPY)]
     if "share_of_copy" in line:
         peers.append(f"{line['share_of_copy']:.0%} of a copy")
-    return f"{shape} | {ours * 1e3:.1f} µs | {rate} | {', '.join(peers)}"
+    return f"{shape} | {ours * 1e3:.1f} µs | {describe_rate(line)} | {', '.join(peers)}"
+
+
+def describe_rate(line: Mapping[str, Any]) -> str:
+    """Return the rate of a result with its unit."""
+    units = {"tflops": "TFLOP/s", "gigabytes_per_second": "GB/s"}
+    return next((f"{line[name]:.0f} {unit}" for name, unit in units.items() if name in line), "")

@@ -62,14 +62,19 @@ class Folding:
         return self.agreement.differing - self.excuses.total()
 
 
+def _folds_tie_to_odd(opcode: str, lane: list[int]) -> bool:
+    """Return whether the exact sum is halfway between two results; `lane` is both operands and both results."""
+    a, b, ours, ptxas_result = (float(value) for value in np.array(lane, "u4").view("f4"))
+    if not all(map(math.isfinite, (a, b, ours, ptxas_result))):
+        return False
+    return 2 * (Fraction(a) + Fraction(b if opcode == "add" else -b)) == Fraction(ours) + Fraction(ptxas_result)
+
+
 def excuse(case: Case, operands: list[int], mine: int, theirs: int) -> str:
     """Return the known bug of ptxas that explains a difference, or an empty string."""
-    if case.opcode in ("add", "sub") and case.modifiers[-1] == "f32":
-        a, b, ours, ptxas_result = (float(value) for value in np.array([*operands[:2], mine, theirs], "u4").view("f4"))
-        exact = all(map(math.isfinite, (a, b, ours, ptxas_result))) and Fraction(a) + Fraction(
-            b if case.opcode == "add" else -b
-        )
-        if exact and 2 * exact == Fraction(ours) + Fraction(ptxas_result):
+    if case.opcode in ("add", "sub") and case.modifiers[-1] in ("f32", "f32x2"):
+        lanes = [[value >> start & 0xFFFFFFFF for value in (*operands[:2], mine, theirs)] for start in (0, 32)]
+        if all(_folds_tie_to_odd(case.opcode, lane) for lane in lanes if lane[2] != lane[3]):
             return "ptxas folds a tie to odd"
     if case.opcode in ("vabsdiff2", "vabsdiff4") and case.modifiers[-1] == "sat":
         size = 16 if case.opcode == "vabsdiff2" else 8

@@ -51,6 +51,11 @@ def test_only_a_tie_excuses_a_sum() -> None:
     assert folding.excuse(case, [0xC0D8879F, 0xC17DAB57], even_code, odd - 1) == ""
     assert folding.excuse(case, [0xC0D8879E, 0xC17DAB57], even_code, odd) == ""
     assert folding.excuse(case, [0x7F800000, 0xC17DAB57], even_code, odd) == ""
+    (text,) = (text for text in folding.select_cases(["floating_point"], ["sub"]) if text.startswith("sub.ftz.f32x2 "))
+    ((_, case), *_) = folding.select_cases(["floating_point"], ["sub"])[text]
+    operands, same = [0x2AAA7A7C23FAF25B, 0x1E800000177FFFFF], 0x2AAA7A7C23FAF25B
+    assert folding.excuse(case, operands, same, 0x2AAA7A7B23FAF25B) == "ptxas folds a tie to odd"
+    assert folding.excuse(case, operands, same, 0x2AAA7A7B23FAF25A) == ""
 
 
 def _run(text: str, immediate: int = 0, **state: int) -> dict[str, Known]:

@@ -128,9 +128,15 @@ def train(block: Any, call: Callable[[Any], Any], x: Any, target: Any, steps: in
     return losses
 
 
+def find_device() -> str:
+    """Return where the kernels run: a Hopper GPU if there is one, or the simulator in the CPU's memory."""
+    is_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+    return "cuda" if is_hopper else "cpu"
+
+
 def train_both(steps: int, backend: str | None = None) -> list[tuple[float, float]]:
     """Return the losses of both blocks, trained from the same parameters; a backend compiles that of kernels."""
-    device, sizes = "cuda" if torch.cuda.is_available() else "cpu", Sizes()
+    device, sizes = find_device(), Sizes()
     block, plain = Block(sizes).to(device), PlainBlock(sizes).to(device)
     call = torch.compile(block, fullgraph=True, backend=backend) if backend else block
     x, target = (torch.from_numpy(values).to(device) for values in draw_batch(sizes))

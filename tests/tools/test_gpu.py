@@ -12,7 +12,7 @@ import pytest
 import pyptx.driver
 from examples.parts.example import find_example
 from tools.examples import readme
-from tools.gpu import jax_kernels, kernels, torch_compilers
+from tools.gpu import jax_kernels, kernels, models, torch_compilers
 from tools.gpu.__main__ import main
 from tools.gpu.checks import CHECKS, Machine, check
 from tools.gpu.children import run_all, run_part
@@ -90,6 +90,12 @@ def test_a_check_of_pytorch_holds_on_its_cpu(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(torch_compilers, "DEVICE", "cpu")
     monkeypatch.setattr(torch_compilers, "BACKEND", "aot_eager")
     assert torch_compilers.torch_gradients(Machine("sm_90a", is_simulated=True)) == "2 functions"
+
+
+def test_a_check_of_models_holds_on_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "STEPS", 2)
+    assert models.torch_llama(Machine("sm_80", is_simulated=True)) == "not run, the kernels are for Hopper"
+    assert models.compare(Machine("sm_90a", is_simulated=True), "llama_torch", {}) == "1 × 2 steps"
 
 
 def test_parts_run_in_processes_of_their_own() -> None:

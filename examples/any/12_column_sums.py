@@ -82,10 +82,10 @@ EXAMPLE = Example(
     runs=(
         Run({"m": 1, "n": 1}, HALF),
         Run({"m": 33, "n": 100}, HALF, 1e-5),
-        Run({"m": 264, "n": 96}, HALF, 1e-5),
+        Run({"m": 396, "n": 96}, HALF, 1e-5),
         Run({"m": 70, "n": 75}, HALF, 1e-5, special=True),
     ),
-    large={"m": 264, "n": 4096},
+    large={"m": 396, "n": 4096},
     sass=("LDG.E.NA", "STS", "LDS"),
     traffic=lambda shape: (4 * shape["m"] + 2) * shape["n"],
 )

@@ -49,8 +49,9 @@ normalize, rotate, attend, project = map(
 class Block(torch.nn.Module):
     """x + attention(norm(x)), then x + down(swiglu(gate(norm(x)), up(norm(x)))), for `x` (batch, length, hidden).
 
-    It computes in bf16. The parameters may be f32, as an optimizer needs them: each use rounds them. For gradients, the
-    number of tokens, batch * length, must be a multiple of 8.
+    It computes in bf16. The parameters may be f32, as an optimizer needs them: each use rounds them. The cosines and
+    sines must be: convert parameters, not the whole module. For gradients, the number of tokens, batch * length, must
+    be a multiple of 8.
     """
 
     def __init__(self, sizes: Sizes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from pyptx.diagnostics import Diagnostic, PtxError, format_count
 from pyptx.tensormap import rules
@@ -12,6 +13,7 @@ from pyptx.tensormap.modes import ElementType, Fill, Im2col, Im2colMode, Interle
 MAX_RANK = 5
 CORNER_BITS = {3: 16, 4: 8, 5: 5}
 _PADDED_WIDTH = 128
+_SHARED_MEMORY = 227 << 10
 _SWIZZLES_OF_PADDED = {
     ElementType.B4X16_P64: (Swizzle.NONE, Swizzle.B128, Swizzle.B128_ATOM_32B),
     ElementType.B6X16_P32: (Swizzle.NONE, Swizzle.B128, Swizzle.B128_ATOM_32B, Swizzle.B128_ATOM_64B),
@@ -23,6 +25,11 @@ def problems(tensor: TensorMap) -> list[Diagnostic]:
     """Return everything that the driver would reject, with remedies but without a place, which the caller knows."""
     shape = list(_check_rank(tensor))
     return shape or [*_check_memory(tensor), *_check_access(tensor), *_check_modes(tensor)]
+
+
+def needs_blackwell(tensor: TensorMap) -> bool:
+    """Tell whether the driver refuses a map on Hopper alone: packed types, and swizzles of larger atoms."""
+    return tensor.dtype > ElementType.TF32_FTZ or bool(tensor.swizzle.atomicity)
 
 
 def validate(tensor: TensorMap) -> TensorMap:
@@ -104,6 +111,12 @@ def _check_access(tensor: TensorMap) -> Iterator[Diagnostic]:
                 f"the box must have 1 to 256 elements along dimension {axis}, got {size}",
                 help="copy several boxes",
             )
+    size = prod(count // step for count, step in zip(tensor.box, tensor.element_strides, strict=True) if step > 0)
+    if size * tensor.dtype.shared_bits // 8 > _SHARED_MEMORY:
+        message = (
+            f"the box has {size * tensor.dtype.shared_bits // 8} bytes, but shared memory has at most {_SHARED_MEMORY}"
+        )
+        yield rules.BOX.report(None, message, help="copy several boxes")
     if tensor.dtype.is_padded and tensor.box[0] != _PADDED_WIDTH:
         message = f"the box of {tensor.dtype.name} must be {_PADDED_WIDTH} elements wide, got {tensor.box[0]}"
         yield rules.BOX.report(None, message)

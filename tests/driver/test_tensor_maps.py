@@ -125,10 +125,11 @@ check(good, lambda: good(at=MAP + 16), lambda: good(at=0), lambda: good(element=
       lambda: good(rank=0), lambda: good(rank=6), lambda: good(address=1032), lambda: good(dims=(16, 0)),
       lambda: good(strides=(72,)), lambda: good(box=(4, 257)), lambda: good(box=(3, 4)),
       lambda: good(steps=(1, 9)), lambda: good(modes=(1, 0, 0, 0)))
-check(lambda: good(modes=(0, 6, 3, 0)), lambda: good(modes=(3, 0, 0, 0)), lambda: good(modes=(0, 7, 0, 0)),
+check(lambda: good(modes=(0, 3, 3, 0)), lambda: good(modes=(3, 0, 0, 0)), lambda: good(modes=(0, 7, 0, 0)),
       lambda: good(modes=(0, 0, 4, 0)), lambda: good(modes=(0, 0, 0, 2)), lambda: good(modes=(0, 0, 0, 1)),
       lambda: good(box=(16, 4), modes=(0, 1, 0, 0)))
-check(lambda: good(element=BF16, modes=(0, 1, 0, 1), box=(16, 4)))
+check(lambda: good(element=BF16, modes=(0, 1, 0, 1), box=(16, 4)), lambda: good(modes=(0, 6, 0, 0)),
+      lambda: good(element=13, dims=(64, 16), box=(32, 4)))
 check(lambda: good(modes=(2, 1, 0, 0), **cube), lambda: good(modes=(2, 0, 0, 0), **cube))
 check(lambda: im2col((0, -9), (0, 0)), lambda: im2col((0, 0), (0, -9)),
       lambda: im2col((-129, -1), (-1, -1)), lambda: im2col((-1, -1), (-1, 128)),
@@ -152,7 +153,7 @@ print(try_call("cuTensorMapReplaceAddress", MAP, 0), try_call("cuTensorMapSetAll
     assert process.stdout.splitlines() == [
         "[0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]",
         "[0, 1, 1, 1, 1, 1, 1]",
-        "[0]",
+        "[0, 1, 1]",
         "[0, 1]",
         "[0, 1, 1, 1, 1, 1, 1]",
         "[0, 1, 1, 1, 1]",
@@ -160,11 +161,12 @@ print(try_call("cuTensorMapReplaceAddress", MAP, 0), try_call("cuTensorMapSetAll
         "1 1",
     ]
     messages = [line.removeprefix("pyptx: cuTensorMapEncode") for line in process.stderr.splitlines()]
-    assert len(messages) == 12 + 6 + 1 + 6 + 4 + 2
+    assert len(messages) == 12 + 6 + 2 + 1 + 6 + 4 + 2
     for start in (
         "Tiled: tensorDataType is 16; the values are 0, 1, ",
         "Tiled: tensorRank is 6; tensors have 1 to 5 dimensions",
         "Tiled: the stride of dimension 1 must be a multiple of 16 bytes below 2^40, got 72 (pad the rows",
+        "Tiled: tensor maps of sm_90a have no B128_ATOM_64B",
         "Im2col: im2col copies 1 to 1024 pixels, got 1025",
         "Im2colWide: mode is 2; the values are 0, 1",
     ):

@@ -24,11 +24,13 @@ from pyptx.tensormap import (
     TensorMap,
     decode,
     encode,
+    needs_blackwell,
     problems,
 )
 
 T = TypeVar("T", bound=Enum)
 _ALIGNMENT = 64
+_BLACKWELL = (10, 0)
 _ELEMENTS = {element.driver_value: element for element in ElementType}
 _SWIZZLES = {swizzle.driver_value: swizzle for swizzle in Swizzle if swizzle.driver_value is not None}
 _WIDE_MODES = {0: Im2colMode.W, 1: Im2colMode.W128}
@@ -44,7 +46,7 @@ def encode_tiled(
     driver.get_context(thread)
     modes = interleave, swizzle, promotion, fill
     tensor = _read(driver, result, element, rank, address, dims, strides, steps, modes)
-    _write(result, replace(tensor, box=read_ints(box, rank)))
+    _write(driver, result, replace(tensor, box=read_ints(box, rank)))
 
 
 @entry(
@@ -61,7 +63,7 @@ def encode_im2col(
     tensor = _read(driver, result, element, rank, address, dims, strides, steps, modes)
     corners = max(rank - 2, 0)
     im2col = Im2col(read_ints(lower, corners), read_ints(upper, corners), channels, pixels)
-    _write(result, replace(tensor, im2col=im2col))
+    _write(driver, result, replace(tensor, im2col=im2col))
 
 
 @entry(
@@ -77,12 +79,12 @@ def encode_im2col_wide(
     modes = interleave, swizzle, promotion, fill
     tensor = _read(driver, result, element, rank, address, dims, strides, steps, modes)
     kind = _choose(_WIDE_MODES, mode, "mode")
-    _write(result, replace(tensor, im2col=Im2col((lower,), (upper,), channels, pixels, kind)))
+    _write(driver, result, replace(tensor, im2col=Im2col((lower,), (upper,), channels, pixels, kind)))
 
 
 @entry("cuTensorMapReplaceAddress", "result pointer")
 def replace_address(driver: Driver, thread: Thread, result: int, address: int) -> None:
-    _write(result, replace(_decode(result), address=address))
+    _write(driver, result, replace(_decode(result), address=address))
 
 
 @entry("cuTensorMapSetAllocationClass", "result int pointer")
@@ -134,8 +136,13 @@ def _decode(result: int) -> TensorMap:
         raise DriverError(Code.ERROR_INVALID_VALUE, f"this is no tensor map: {why}") from None
 
 
-def _write(result: int, tensor: TensorMap) -> None:
+def _write(driver: Driver, result: int, tensor: TensorMap) -> None:
     """Write a map that obeys the rules."""
+    device = driver.devices[0]
+    if device.capability < _BLACKWELL and needs_blackwell(tensor):
+        missing = tensor.swizzle if tensor.dtype <= ElementType.TF32_FTZ else tensor.dtype
+        text = f"tensor maps of {device.target} have no {missing.name}"
+        raise DriverError(Code.ERROR_INVALID_VALUE, text)
     findings = problems(tensor)
     if findings:
         text = "; ".join(f"{item.message} ({item.help})" if item.help else item.message for item in findings)

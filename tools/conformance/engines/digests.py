@@ -13,6 +13,8 @@ from pathlib import Path
 from tools.conformance.engines.answers import Answer
 
 RECORD = Path(__file__).parent / "h200.txt"
+KNOWN = Path(__file__).parent / "h200_differences.txt"
+"""The cases of the record in which the simulator differs on purpose, or for an unknown reason."""
 _ADDRESS = 8
 """Bytes of a map that hold the address."""
 
@@ -33,6 +35,12 @@ def write_digests(path: Path, about: str, answers: Iterable[Answer]) -> None:
     for group, members in groupby(pairs, key=lambda pair: pair[0]):
         lines.append(" ".join([group, *(f"{name}={digest}" for _, name, digest in members)]))
     path.write_text("\n".join(lines) + "\n")
+
+
+def read_known_differences() -> dict[str, str]:
+    """Return the reasons of known differences by the names of cases."""
+    pairs = (line.partition(" ") for line in KNOWN.read_text().splitlines())
+    return {name: reason for name, _, reason in pairs}
 
 
 def read_digests(path: Path = RECORD) -> tuple[str, dict[str, str]]:

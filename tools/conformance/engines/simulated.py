@@ -11,7 +11,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.parser import parse
-from pyptx.tensormap import ElementType, TensorMap, encode, problems
+from pyptx.tensormap import ElementType, TensorMap, encode, needs_blackwell, problems
 from tools.conformance.engines.answers import Answer
 from tools.conformance.engines.cases import HEADER, Case, find_key
 
@@ -21,8 +21,8 @@ def run(case: Case, seed: int, address: int = 0) -> Answer:
     inputs = case.make_inputs(seed)
     key, error, data = find_key(case, inputs), "", b""
     place = inputs.map and replace(inputs.map, address=inputs.map.address + address)
-    encoding = encode(place) if place is not None and not problems(place) else b""
-    if case.entry is None:
+    encoding = encode(place) if place is not None and not needs_blackwell(place) and not problems(place) else b""
+    if case.entry is None or (place is not None and not encoding):
         return Answer(case.name, key, "" if encoding else "refused", encoding, address, b"")
     buffers = [np.frombuffer(b or bytes(16), "u1").copy() for b in (inputs.table, inputs.data, inputs.out)]
     tensor = inputs.map or _NOTHING

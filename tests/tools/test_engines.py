@@ -22,7 +22,7 @@ from tools.conformance.engines.__main__ import main
 from tools.conformance.engines.answers import Answer, read_answers, write_answers
 from tools.conformance.engines.cases import Case
 from tools.conformance.engines.comparison import check_digest, find_differences
-from tools.conformance.engines.digests import read_digests, read_known_differences
+from tools.conformance.engines.digests import KNOWN, read_digests, read_known_differences
 from tools.conformance.engines.selection import select_cases
 
 CASES = {case.name: case for case in select_cases()}
@@ -125,6 +125,7 @@ def test_the_simulator_answers_as_an_h200_did(seed: int) -> None:
     about, digests = read_digests()
     assert about.startswith("NVIDIA H200")
     assert len(digests) == len(CASES)
+    assert len(read_known_differences()) == len(KNOWN.read_text().splitlines())
     assert {*digests} <= {*CASES}
     names = random.Random(seed).sample(sorted(digests), 400)
     differing = {name for name in names for _ in check_digest(CASES[name], digests[name])}

@@ -17,9 +17,10 @@ from pyptx.runtime.streams import LEGACY, order_after
 
 class DeviceArray:
     """Contiguous memory of a device, allocated and freed in the order of a stream. Other libraries take it by DLPack or
-    `__cuda_array_interface__`; `to_numpy` copies it."""
+    `__cuda_array_interface__`; `to_numpy` copies it. The `owner` of the stream lives until the memory is freed:
+    a driver crashes with a stream that has been destroyed."""
 
-    def __init__(self, description: Described, device: int, stream: int) -> None:
+    def __init__(self, description: Described, device: int, stream: int, owner: object = None) -> None:
         self.shape, self.dtype = description.shape, get_numpy_dtype(description.dtype)
         self.device, self.stream = device, stream
         self.nbytes = prod(self.shape) * self.dtype.itemsize
@@ -27,8 +28,8 @@ class DeviceArray:
         if self.nbytes:
             with in_context(device):
                 self.address = int(call("cuMemAllocAsync", self.nbytes, stream))
-            owner = (os.getpid(), number_driver())
-            weakref.finalize(self, _free, self.address, device, stream, owner).atexit = False
+            process = (os.getpid(), number_driver())
+            weakref.finalize(self, _free, self.address, device, stream, process, owner).atexit = False
 
     def to_numpy(self) -> Array:
         """Return a copy in the CPU's memory, when the work of the stream has ended."""
@@ -78,9 +79,9 @@ class DeviceArray:
         return f"<{self.dtype.name} array of shape {self.shape} on device {self.device}>"
 
 
-def _free(address: int, device: int, stream: int, owner: tuple[int, int]) -> None:
+def _free(address: int, device: int, stream: int, process: tuple[int, int], owner: object) -> None:
     """Free memory when the work that its stream has so far has ended, unless its driver is gone."""
-    if owner != (os.getpid(), number_driver()):
+    if process != (os.getpid(), number_driver()):
         return
     try:
         with in_context(device):

@@ -30,7 +30,8 @@ def run(
     with explain_failures(plan), in_context(device):
         current = streams.find_current(library, device)
         chosen = _choose_stream(stream, current, inputs)
-        allocations = allocate(plan.outputs, library, device, chosen) if missing else []
+        owner = streams.find_owner(stream, library, device)
+        allocations = allocate(plan.outputs, library, device, chosen, owner) if missing else []
         memory = {**views, **dict(zip(missing, (view for view, _ in allocations), strict=True))}
         others = list_streams(inputs, current)
         streams.order_after(chosen, others)
@@ -65,17 +66,19 @@ def _synchronize_exports(views: Iterable[DeviceView], stream: int) -> None:
         view.owner[0].__dlpack__(stream=stream or streams.LEGACY)
 
 
-def allocate(descriptions: Sequence[Described], library: str, device: int, stream: int) -> list[tuple[DeviceView, Any]]:
-    """Return arrays of a library, uninitialized, with their views."""
-    results = [_allocate(description, library, device, stream) for description in descriptions]
+def allocate(
+    descriptions: Sequence[Described], library: str, device: int, stream: int, owner: object = None
+) -> list[tuple[DeviceView, Any]]:
+    """Return arrays of a library, uninitialized, with their views; they keep the owner of the stream."""
+    results = [_allocate(description, library, device, stream, owner) for description in descriptions]
     if library == "torch":
         return [(device_views.view_tensor(value), value) for value in results]  # pyright: ignore[reportReturnType]
     return [(_view_result(value), value if library != "cupy" else _to_cupy(value)) for value in results]
 
 
-def _allocate(description: Described, library: str, device: int, stream: int) -> Any:
+def _allocate(description: Described, library: str, device: int, stream: int, owner: object) -> Any:
     if library != "torch":
-        return DeviceArray(description, device, stream)
+        return DeviceArray(description, device, stream, owner)
     torch: Any = sys.modules["torch"]
     place = torch.device("cuda", device) if torch.cuda.is_initialized() else torch.device("cpu")
     return torch.empty(description.shape, dtype=getattr(torch, description.dtype), device=place)

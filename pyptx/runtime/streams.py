@@ -41,6 +41,15 @@ def find_current(library: str, device: int) -> int | None:
     return None
 
 
+def find_owner(value: object, library: str, device: int) -> object:
+    """Return the object that destroys the stream of a call when it goes: the one passed, or CuPy's current stream."""
+    if value is None and library == "cupy":
+        cuda = sys.modules["cupy"].cuda
+        with cuda.Device(device):
+            return cuda.get_current_stream()
+    return value
+
+
 def is_same(first: int, second: int) -> bool:
     """Return whether two handles are of the same stream."""
     return (first or LEGACY) == (second or LEGACY)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
+from contextlib import nullcontext
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.diagnostics import PtxError
+from pyptx.runtime import streams
 from pyptx.runtime.bindings import call, in_context
 from pyptx.runtime.device_array import DeviceArray
 from pyptx.types import bf16, s32, u64
@@ -166,6 +170,42 @@ def test_a_stream_chooses_the_device_of_a_kernel_without_inputs(device: DeviceMe
     result = count_up(stream=device.make_stream(), n=32)
     assert isinstance(result, DeviceArray)
     assert result.to_numpy().tolist() == [*range(32)]
+
+
+class OwnedStream:
+    """A stream that is destroyed with its object, as those of CuPy are."""
+
+    def __init__(self, destroyed: list[int]) -> None:
+        with in_context(0):
+            self.handle, self.destroyed = int(call("cuStreamCreate", 1)), destroyed
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+    def __del__(self) -> None:
+        with in_context(0):
+            call("cuStreamDestroy", self.handle)
+        self.destroyed.append(self.handle)
+
+
+def test_a_result_keeps_its_stream(device: DeviceMemory) -> None:
+    destroyed: list[int] = []
+    result = add_scaled(device.copy(A), device.copy(B), scale=2.0, stream=OwnedStream(destroyed))
+    gc.collect()
+    assert destroyed == []
+    np.testing.assert_array_equal(result.to_numpy(), SUM)
+    del result
+    gc.collect()
+    assert len(destroyed) == 1
+
+
+def test_the_current_stream_of_cupy_is_kept(device: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = OwnedStream([])
+    cuda = SimpleNamespace(Device=nullcontext, get_current_stream=lambda: stream)
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+    assert streams.find_owner(None, "cupy", 0) is stream
+    assert streams.find_owner(7, "cupy", 0) == 7
+    assert streams.find_owner(None, "device", 0) is None
 
 
 def test_the_environment_reroutes_calls_to_the_simulator(device: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> None:

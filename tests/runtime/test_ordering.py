@@ -109,7 +109,7 @@ def choose_first(stream: Any, current: Any, views: Any) -> int:
     return views[0].stream
 
 
-def free_at_once(address: int, device: int, stream: int, owner: Any) -> None:
+def free_at_once(address: int, device: int, *_: object) -> None:
     """Free memory in the order of the default stream."""
     with in_context(device):
         call("cuMemFreeAsync", address, 0)

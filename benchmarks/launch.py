@@ -85,7 +85,7 @@ def make_call() -> Work:
     torch = import_module("torch")
     a, b = torch.ones(1024), torch.ones(1024)
     add(a, b)
-    assert add._calls, "the C extension is not built"  # pyright: ignore[reportPrivateUsage]
+    assert add._repeats.calls, "the C extension is not built"  # pyright: ignore[reportPrivateUsage]
     return lambda: add(a, b)
 
 

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
 
+from examples.parts.example import find_example
+
 Tensors = tuple[Any, ...]
 """Inputs, or one tensor per output, None for a workspace."""
 EPSILON = 1e-5
 BLOCK = 128
 """Elements that share a scale of the fp8 product."""
-PARTS = 264
-"""CTAs that share the rows of RMSNorm's gradient."""
 torch: Any = import_module("torch")
 
 
@@ -123,12 +123,13 @@ def activate_backward(gate: Any, up: Any, dy: Any) -> Tensors:
 
 
 def normalize_by_square_backward(x: Any, w: Any, dy: Any) -> Tensors:
-    """Return the gradient of RMSNorm for x, and the parts of that for w: of every PARTS-th row."""
+    """Return the gradient of RMSNorm for x, and the parts of that for w: of each CTA's rows."""
     x, w, dy = x.double(), w.double(), dy.double()
     scale = (x.square().mean(1, keepdim=True) + EPSILON).rsqrt()
     products = (x * w * dy).mean(1, keepdim=True)
     dx, slopes = scale * (w * dy - x * scale.square() * products), dy * x * scale
-    return dx, torch.stack([slopes[part::PARTS].sum(0) for part in range(PARTS)])
+    parts: int = find_example("any/rmsnorm_backward").module.PARTS
+    return dx, torch.stack([slopes[part::parts].sum(0) for part in range(parts)])
 
 
 def rotate(x: Any, cos: Any, sin: Any) -> Any:

@@ -210,7 +210,7 @@ def test_pairs_of_f32() -> None:
 
 
 def test_relu_of_a_pair_out_of_bounds_leaves_no_negative_zero() -> None:
-    a, b, c = (np.array([bits], np.uint32) for bits in (0x80007FFF, 0x3C003C00, 0x80003C00))
+    a, b, c = (np.array([bits], np.uint32) for bits in (0x80007FF7, 0x3C003C00, 0x80003C00))
     got = compute("fma.rn.oob.relu.f16x2 %d, %a, %b, %c;", {"a": a, "b": b, "c": c}, {"d": np.uint32})["d"]
     assert got.tolist() == [0]
 

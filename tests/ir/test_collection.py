@@ -30,6 +30,7 @@ def test_what_a_program_froze_stays_frozen() -> None:
         count = gc.get_freeze_count()
         with without_collector():
             pass
-        assert gc.get_freeze_count() == count
+        # A few may have died meanwhile, as those of other threads do; to unfreeze would leave none.
+        assert count - 100 < gc.get_freeze_count() <= count
     finally:
         gc.unfreeze()

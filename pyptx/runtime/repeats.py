@@ -45,10 +45,12 @@ class Repeats:
 
         call = fast_calls.make_call(kernel, inputs, binding, device)
         if call is not None:
-            latest = self.calls.pop(key, [])
-            if len(self.calls) == _MOST_KEYS:
-                self.calls.pop(next(iter(self.calls)))
-            self.calls[key] = [call.run, *latest[: _MOST_CALLS - 1]]
+            # A copy replaces the dictionary: other threads may be reading it, or remember a call at the same time.
+            calls = dict(self.calls)
+            latest = calls.pop(key, [])
+            if len(calls) == _MOST_KEYS:
+                del calls[next(iter(calls))]
+            self.calls = {**calls, key: [call.run, *latest[: _MOST_CALLS - 1]]}
 
 
 def make_key(out: Any, grid: Any, keywords: Mapping[str, Any]) -> Hashable:

@@ -140,14 +140,18 @@ def test_the_table_of_times_says_how_much_faster_ours_is(tmp_path: Path) -> None
         "any/vector_add": [add, {"label": "default", "failure": "out of memory"}],
         "ceilings": [ceilings],
     }
-    (tmp_path / "gpu.json").write_text(json.dumps({"device": "A GPU", "kernels": kernels}), "utf-8")
+    (tmp_path / "gpu.json").write_text(
+        json.dumps({"device": "A GPU", "commit": "1a2b", "note": "Noted.", "kernels": kernels}), "utf-8"
+    )
     assert list_times(tmp_path).splitlines() == [
-        "A GPU, whose copies reached 4250 GB/s and cuBLAS 700 TFLOP/s at 8192³:",
+        "A GPU, commit 1a2b, whose copies reached 4250 GB/s and cuBLAS 700 TFLOP/s at 8192³:",
         "",
         "| kernel | shape | time | rate | compared with |",
         "|---|---|---|---|---|",
         "| [01_vector_add](any/01_vector_add.py) | n 1024 | 2.0 µs | 3000 GB/s | 50% of a copy |",
         "| [05_cluster_gemm](hopper/05_cluster_gemm.py) | m 4096, k 64 | 200.0 µs | 700 TFLOP/s | 1.05× cuBLAS |",
+        "",
+        "Noted.",
     ]
     assert find_rates("hopper/cluster_gemm", tmp_path) == "700 TFLOP/s on A GPU"
     assert find_rates("hopper/tma_ring", tmp_path) == "not measured"

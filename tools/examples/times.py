@@ -23,10 +23,11 @@ def make_table(results: Mapping[str, Any]) -> str:
     kernels: Mapping[str, list[dict[str, Any]]] = results["kernels"]
     timed = [(name, line) for name, lines in kernels.items() for line in lines if OURS in line.get("milliseconds", {})]
     rows = sorted((find_example(name).path, describe(line)) for name, line in timed)
-    lines = [f"{results['device']}{describe_ceilings(kernels.get('ceilings', []))}:", ""]
+    commit = f", commit {results['commit']}" if "commit" in results else ""
+    lines = [f"{results['device']}{commit}{describe_ceilings(kernels.get('ceilings', []))}:", ""]
     lines += ["| kernel | shape | time | rate | compared with |", "|---|---|---|---|---|"]
     lines += [f"| [{path.stem}]({path.relative_to(EXAMPLES)}) | {row} |" for path, row in rows]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *(["", results["note"]] if "note" in results else [])]) + "\n"
 
 
 def find_rates(name: str, folder: Path = RESULTS) -> str:

@@ -1,6 +1,7 @@
 """Compare the start of `import pyptx` and the command line with that of the bare interpreter, in new processes.
 
-The bytecode is already compiled, as in every run after the first.
+The bytecode is already compiled, as in every run after the first. No process looks into site-packages (`-S`), where
+other packages' .pth files run code at every start.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def compare(arguments: list[str]) -> Round:
 def start(arguments: list[str]) -> None:
     """Run a new interpreter, which may write bytecode."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=env)
+    subprocess.run([sys.executable, "-S", *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=env)
 
 
 if __name__ == "__main__":

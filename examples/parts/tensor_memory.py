@@ -81,9 +81,11 @@ class OutputWarp:
         row = smem.apply_swizzle((ptx.special.tid.x() & (LANES - 1)) * ROW_BYTES, "128B")
         self.origins = [rows + row for rows in self.rows]
 
-    def write(self, sums: reg.Reg, columns: int, out: Any, top: reg.Reg, left: reg.Reg) -> None:
-        """Write the warp's rows of a tile whose first row is `top`. When this returns, the warp has read its sums; TMA
-        may still be reading the buffers."""
+    def write(
+        self, sums: reg.Reg, columns: int, out: Any, top: reg.Reg, left: reg.Reg, factor: reg.Reg | None = None
+    ) -> None:
+        """Write the warp's rows of a tile, times `factor`; its first row is `top`. When this returns, the warp has read
+        its sums; TMA may still be reading the buffers."""
         warp_sums, warp_top = sums + (self.warp << 21), top + self.warp * LANES
         slices = columns // SLICE
         for part in range(slices):
@@ -91,7 +93,7 @@ class OutputWarp:
             pending = BUFFERS - 1 if part or slices % BUFFERS == 0 else 0
             ptx.cp.async_.bulk.wait_group(pending, read=True, pred=self.elected)
             ptx.warp.sync()
-            copy_slice(warp_sums + part * SLICE, self.origins[part % BUFFERS])
+            copy_slice(warp_sums + part * SLICE, self.origins[part % BUFFERS], factor)
             ptx.fence.proxy_async_shared_cta()
             ptx.tcgen05.fence_before_thread_sync()
             ptx.warp.sync()

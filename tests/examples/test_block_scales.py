@@ -30,3 +30,16 @@ def test_the_product_of_nvfp4_is_right() -> None:
 def test_a_shape_that_the_format_does_not_cover_is_refused(shape: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         EXAMPLE.make().grid(**shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "message"),
+    [
+        ("block_scaled_gemm", 112, "a multiple of 32 bytes, with 512 bytes of factors per 128; found 112 bytes"),
+        ("nvfp4_gemm", 12, "a multiple of 8 bytes, with 512 bytes of factors per 32; found 12 bytes"),
+    ],
+)
+def test_rows_that_end_within_a_group_are_refused(name: str, k: int, message: str) -> None:
+    kernel = find_example(f"blackwell/{name}").make()
+    with pytest.raises(ValueError, match=message):
+        kernel.grid(m=256, n=192, k=k, a_blocks=2, b_blocks=2, words=128)

@@ -14,6 +14,7 @@ RIVALS = {
     "blackwell/two_sm_gemm": ("1170 TFLOP/s at 4096³ on B200", "gau-nernst/learn-cuda, the 2-SM step"),
     "blackwell/persistent_gemm": ("1610 TFLOP/s at 8192³ on B200", "tilus; cuBLAS 1600 in the same table"),
     "blackwell/block_scaled_gemm": ("2378 TFLOP/s for mxfp8 on B200", "Gluon"),
+    "blackwell/nvfp4_gemm": ("4847 TFLOP/s for nvfp4 on B200", "Gluon"),
     "blackwell/attention": ("1613 TFLOP/s at 16k, head 128, on B200", "FlashAttention-4"),
     "rtx/bf16_gemm": ("201 TFLOP/s at 8192³ on RTX 5090", "a published PTX kernel; cuBLAS 167"),
     "any/softmax": ("3.01 TB/s on H100", "QuACK"),

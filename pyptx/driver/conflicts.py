@@ -30,9 +30,10 @@ def report_conflicts(driver: Driver, task: Task, group: Sequence[Task]) -> None:
     kernels have compared the tasks of its group, which ran together."""
     for other in driver.order.find_unordered(task):
         if task.accessed is not None and other.accessed is not None and other not in group:
-            overlap = task.accessed.find_conflict(other.accessed)
-            if overlap is not None:
-                _report_overlap(driver, task, other, overlap)
+            remaining = [memory for number, memory in other.unobserved.items() if task.before >> number & 1]
+            overlaps = [task.accessed.find_conflict(memory) for memory in (other.accessed, *remaining)]
+            if overlaps[-1] is not None and None not in overlaps:
+                _report_overlap(driver, task, other, overlaps[-1])
 
 
 def _report_overlap(driver: Driver, task: Task, other: Task, overlap: Overlap) -> None:
@@ -126,7 +127,10 @@ def _find_source(access: Access | None, task: Task) -> str:
 def _compare_streams(stream: Stream, other: Stream) -> str:
     if stream is other:
         return f"they are nodes of a graph that {_name_stream(stream)} runs"
-    return f"they are in {_name_stream(stream)} and {_name_stream(other)}"
+    names = [_name_stream(item) for item in (stream, other)]
+    if names[0] == names[1]:
+        names = [f"{name} of device {item.device}" for name, item in zip(names, (stream, other), strict=True)]
+    return f"they are in {' and '.join(names)}"
 
 
 def _name_stream(stream: Stream) -> str:

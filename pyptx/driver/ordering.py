@@ -30,6 +30,9 @@ class Task:
     place: str
     event: Event | None
     accessed: AccessedMemory | None = None
+    unobserved: dict[int, AccessedMemory] = field(default_factory=dict[int, "AccessedMemory"])
+    """What remains of its accesses without those that a kernel, which ran at the same time, waited for in memory, by
+    that kernel's number: work after that kernel follows the others, too."""
 
     @property
     def earlier(self) -> int:

@@ -150,6 +150,11 @@ def _run(driver: Driver, task: Task) -> None:
         launches = [item.operation for item in group if isinstance(item.operation, Launch)]
         outcomes = launch_together(driver, [(item.context, item.request) for item in launches], starts)
         accessed = [outcome.find_accessed_memory() for outcome in outcomes]
+        for member, outcome in zip(group, outcomes, strict=True):
+            pairs = zip(group, outcomes, strict=True)
+            member.unobserved = {
+                other.number: outcome.find_accessed_memory(observer) for other, observer in pairs if other is not member
+            }
     else:
         accessed = [task.operation.run(driver)]
     for member, memory in zip(group, accessed, strict=True):

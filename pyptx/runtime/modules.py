@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyptx.diagnostics import Diagnostic, Origin, PtxError
 from pyptx.driver import AFTER_RESTART, is_active
-from pyptx.dsl.lines import map_origins
+from pyptx.dsl.lines import add_line_information, map_origins
 from pyptx.dsl.origin import find_definition
 from pyptx.emitter import emit
 from pyptx.isa.targets import FIRST_PTX, Target, find_target
@@ -100,16 +100,18 @@ def count_loaded() -> int:
 
 def _load(plan: Plan, device: int) -> Loaded:
     target = choose_target(plan, device)
-    text = emit(plan.module)
-    origins = map_origins(plan.module)
+    is_simulated = is_active()
+    # Findings of the simulated driver name the lines of the kernel.
+    module = add_line_information(plan.module) if is_simulated else plan.module
+    text, origins = emit(module), map_origins(module)
     image = text.encode()
-    if not is_active():
+    if not is_simulated:
         # Without the tools, the driver compiles the PTX.
         with suppress(ToolMissing):
             image = plan.kernel_trace.image or assemble_cached(text, target, origin_of=origins.get).data
-    module = _load_image(plan, image + b"\0", text, origins)
-    function = int(call("cuModuleGetFunction", module, plan.definition.name.encode()))
-    loaded = Loaded(module, function)
+    handle = _load_image(plan, image + b"\0", text, origins)
+    function = int(call("cuModuleGetFunction", handle, plan.definition.name.encode()))
+    loaded = Loaded(handle, function)
     _allow(plan, function)
     return loaded
 

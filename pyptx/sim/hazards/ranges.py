@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.sim.base.events import Access, Ints, Mask, Scope
+from pyptx.sim.hazards.records import ALL_LANES, CROWD
 from pyptx.sim.hazards.shadow import SIZES, Refs, Shadow
+from pyptx.sim.hazards.stamps import SEEN, Stamp
 from pyptx.sim.hazards.state import Grid, State
 
 _NOBODY = -1
@@ -125,9 +127,9 @@ class AccessedMemory:
         return self.accesses[source] if source != _NOBODY else None
 
 
-def find_accessed_memory(state: State, grid: Grid) -> AccessedMemory:
-    """Return the global memory that a grid accessed. Of reads that a write followed, only the write is known, and of
-    writes the last."""
+def find_accessed_memory(state: State, grid: Grid, known: Stamp | None = None) -> AccessedMemory:
+    """Return the global memory that a grid accessed, without the accesses that the owner of a stamp knows. Of reads
+    that a write followed, only the write is known, and of writes the last."""
     accesses = state.records.accesses
     is_strong = np.array([access.strong and access.scope >= Scope.GPU for access in accesses], np.bool_)
     is_write = np.array([access.writes for access in accesses], np.bool_)
@@ -139,6 +141,9 @@ def find_accessed_memory(state: State, grid: Grid) -> AccessedMemory:
     if len(state.grids) > 1:
         own = state.grid_of_domain[state.records.get_domains(refs >> 6)] == grid.number
         starts, refs, sizes = starts[own], refs[own], sizes[own]
+    if known is not None:
+        is_open = ~_find_known(state, known, refs)
+        starts, refs, sizes = starts[is_open], refs[is_open], sizes[is_open]
     sources = state.records.access[refs >> 6].astype(np.int64)
 
     def select(mask: Mask) -> Ranges:
@@ -148,6 +153,26 @@ def find_accessed_memory(state: State, grid: Grid) -> AccessedMemory:
     return AccessedMemory(
         select(~strong & ~writes), select(~strong & writes), select(strong & ~writes), select(strong & writes), accesses
     )
+
+
+def _find_known(state: State, stamp: Stamp, refs: Refs) -> Mask:
+    """Tell which accesses the owner of a stamp knows."""
+    records = state.records
+    unique, inverse = np.unique(refs, return_inverse=True)
+    is_known = np.zeros(len(unique), np.bool_)
+    for at, ref in enumerate(unique.tolist()):
+        record, lane = ref >> 6, ref & 63
+        domain = int(records.get_domains(np.array([record]))[0])
+        clock = stamp.clock if domain == stamp.domain else stamp.foreign.get(domain)
+        columns, times = np.array([records.column[record] + lane]), records.time[record]
+        if lane == CROWD:
+            columns, times = records.crowds[record]
+        elif lane == ALL_LANES:
+            columns = records.column[record] + np.flatnonzero((records.mask[record] >> np.arange(32)) & 1)
+        is_known[at] = (
+            clock is not None and columns.max() < clock.shape[1] and bool((clock[SEEN, columns] >= times).all())
+        )
+    return is_known[inverse.reshape(-1)]
 
 
 def _list_references(shadow: Shadow) -> Iterator[tuple[Ints, Refs, int]]:

@@ -50,7 +50,7 @@ class Synchronization:
         """The stamps released into each total order of `fence.sc`."""
         self._triggers: dict[int, Stamp] = {}
         self._left: dict[int, Stamp] = {}
-        """Per overlapping grid: what its exited threads knew of previous grids."""
+        """Per overlapping grid: what its exited threads knew of other grids."""
 
     def forget(self, threads: Ints) -> None:
         """Forget threads whose numbers are reused."""
@@ -306,14 +306,19 @@ class Synchronization:
                     earlier = self._left.get(grid.number)
                     self._left[grid.number] = stamp if earlier is None else earlier.merge(stamp)
 
+    def find_left(self, grid: Grid) -> Stamp | None:
+        """Return what the exited threads of an overlapping grid knew of other grids."""
+        return self._left.get(grid.number)
+
     def grid_wait(self, group: Group) -> None:
         """Record that `griddepcontrol.wait` returned: the previous grid has ended, as have those that it waited for,
         and their accesses are known."""
         clocks, grid = self.state.clocks, self.state.find_grid(group.first)
         if grid.is_dependent and grid.number:
             primary = self.state.grids[grid.number - 1]
-            if primary.number in self._left:
-                clocks.acquire(group.threads, self._left[primary.number])
+            left = self.find_left(primary)
+            if left is not None:
+                clocks.acquire(group.threads, left)
             grid.has_waited, grid.first_covered = True, primary.first_complete
             self.state.uncovered = self.state.uncovered or grid.first_covered > 0
         clocks.learn(group.threads, PRIOR, clocks.tick(), range(KINDS))

@@ -58,11 +58,15 @@ class Outcome:
     timeline: Timeline | None
     checks: Checks | None
 
-    def find_accessed_memory(self) -> AccessedMemory:
-        """Return the global memory that the launch accessed; nothing if it was not checked."""
+    def find_accessed_memory(self, observer: Outcome | None = None) -> AccessedMemory:
+        """Return the global memory that the launch accessed, without what the threads of an `observer` that ran with it
+        knew when they exited; nothing if it was not checked."""
         if self.checks is None or self.checks.grid is None:
             return AccessedMemory()
-        return find_accessed_memory(self.checks.engine.state, self.checks.grid)
+        known = None
+        if observer is not None and observer.checks is not None and observer.checks.grid is not None:
+            known = observer.checks.engine.sync.find_left(observer.checks.grid)
+        return find_accessed_memory(self.checks.engine.state, self.checks.grid, known)
 
 
 @dataclass(slots=True)

@@ -299,7 +299,7 @@ def _make_grids(
         flight = Flight(launch.launch.label, launch.ctas, None if before is None else before.flight)
         checks = None
         if selection is not None:
-            overlap = Overlap.NONE if not grids else _OVERLAPS[start]
+            overlap = _OVERLAPS[start] if grids or start is Start.ANY_TIME else Overlap.NONE
             checks = Checks(selection, grids[-1].checks if grids else None, overlap)
         grids.append(_Grid(launch, start, flight, checks, pace))
         flight.count_instructions = lambda: sum(grid.launch.stats.instructions for grid in grids)

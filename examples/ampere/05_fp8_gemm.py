@@ -18,7 +18,7 @@ import numpy as np
 
 from examples.parts.cp_async_ring import count_row_bytes, make_ring, multiply_tiles
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
-from examples.parts.tile_order import find_grouped_tile
+from examples.parts.tile_order import TileOrder, find_grouped_tile
 from examples.parts.warp_tile import WarpTile, count_tiles, refuse_shape
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx
 from pyptx.types import bf16, e4m3
@@ -81,6 +81,7 @@ EXAMPLE = Example(
     large={"m": 4096, "n": 4096, "k": 4096},
     sass=("LDGSTS.E.BYPASS", "LDSM.16.M88.4", "QMMA.16832.F32.E4M3.E4M3"),
     flops=count_gemm_flops,
+    order=TileOrder(BLOCK, BLOCK, BAND, bytes=1),
     peer="fp8_matmul",
 )
 

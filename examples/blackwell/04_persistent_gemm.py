@@ -32,7 +32,7 @@ from examples.parts import tensor_memory
 from examples.parts.example import HALF, Example, Run, count_gemm_flops
 from examples.parts.references import compute_product
 from examples.parts.tensor_memory import LANES, SLICE, OutputWarp
-from examples.parts.tile_order import find_grouped_tile
+from examples.parts.tile_order import TileOrder, find_grouped_tile
 from examples.parts.tile_queue import TileQueue
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, smem
@@ -173,6 +173,7 @@ EXAMPLE = Example(
     large={"m": 8192, "n": 8192, "k": 8192},
     sass=("UTMALDG.2D.2CTA", "UTCHMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x64", "UTMASTG.2D", "UGETNEXTWORKID"),
     flops=count_gemm_flops,
+    order=TileOrder(ROWS * CTAS, COLUMNS, BAND, ctas=CTAS),
     peer="matmul",
 )
 

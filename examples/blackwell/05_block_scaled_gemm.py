@@ -28,7 +28,7 @@ from examples.parts import tensor_memory
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, widen
 from examples.parts.scales import BLOCK_COLUMNS, PER_WORD, order_scales
 from examples.parts.tensor_memory import LANES, ROW_BYTES, SLICE, STEP_BYTES, OutputWarp
-from examples.parts.tile_order import find_grouped_tile
+from examples.parts.tile_order import TileOrder, find_grouped_tile
 from examples.parts.tile_queue import TileQueue
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
@@ -275,6 +275,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.2D.2CTA", "UTCCP", "UTCQMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x64", "UTMASTG.2D"),
     draw=draw,
     flops=count_gemm_flops,
+    order=TileOrder(ROWS * CTAS, COLUMNS, BAND, bytes=1, ctas=CTAS),
 )
 
 if __name__ == "__main__":

@@ -85,6 +85,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.2D.2CTA", "UTCCP", "UTCOMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x64", "UTMASTG.2D"),
     draw=draw,
     flops=count_flops,
+    order=scaled.EXAMPLE.order,
 )
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from examples.parts import epilogue, operand_ring
 from examples.parts.epilogue import BUFFERS, SLICE
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, draw_array
 from examples.parts.operand_ring import STEP_BYTES, OperandRing
-from examples.parts.tile_order import find_grouped_tile
+from examples.parts.tile_order import TileOrder, find_grouped_tile
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import bf16, e4m3, f32, s32
@@ -234,6 +234,7 @@ EXAMPLE = Example(
     ),
     draw=draw,
     flops=count_gemm_flops,
+    order=TileOrder(BM * CTAS, BN, BAND, bytes=1, ctas=CTAS),
     peer="fp8_matmul fp8_matmul_fast",
 )
 

@@ -5,7 +5,29 @@ Tiles that are in flight together should need few distinct rows of `a` and `b`: 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from pyptx import intrinsic, reg
+
+
+@dataclass(frozen=True, slots=True)
+class TileOrder:
+    """The tiles of a product: the size of one, which `ctas` CTAs compute together, the rows of tiles in a band, and the
+    bytes of a unit of K."""
+
+    rows: int
+    columns: int
+    band: int
+    bytes: int = 2
+    ctas: int = 1
+
+    def list_tiles(self, m: int, n: int) -> Iterator[tuple[int, int]]:
+        """Yield row and column of each tile in the order of `find_grouped_tile`."""
+        rows, columns = -(-m // self.rows), -(-n // self.columns)
+        for first in range(0, rows, self.band):
+            for column in range(columns):
+                yield from ((row, column) for row in range(first, min(first + self.band, rows)))
 
 
 @intrinsic

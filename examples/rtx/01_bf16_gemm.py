@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
-from examples.parts.tile_order import find_grouped_tile
+from examples.parts.tile_order import TileOrder, find_grouped_tile
 from examples.parts.tma_ring import Copy, TmaRing, count_stages, make_loader
 from examples.parts.warp_tile import WarpTile, count_tiles, refuse_shape
 from examples.parts.warps import elect
@@ -93,6 +93,7 @@ EXAMPLE = Example(
     large={"m": 8192, "n": 8192, "k": 8192},
     sass=("UTMALDG.2D", "LDSM.16.M88.4", "HMMA.16816.F32.BF16", "SYNCS"),
     flops=count_gemm_flops,
+    order=TileOrder(BLOCK, BLOCK, BAND),
     peer="matmul",
 )
 

@@ -23,7 +23,7 @@ import ml_dtypes
 import numpy as np
 
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
-from examples.parts.tile_order import find_grouped_tile
+from examples.parts.tile_order import TileOrder, find_grouped_tile
 from examples.parts.tma_ring import Copy, TmaRing, make_loader
 from examples.parts.warp_tile import STEP, WarpTile, count_tiles
 from examples.parts.warps import elect
@@ -212,6 +212,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.2D", "LDSM.16.M88.4", "QMMA.SF.16832.F32.E4M3.E4M3.E8", "SYNCS"),
     draw=draw,
     flops=count_gemm_flops,
+    order=TileOrder(BLOCK, BLOCK, BAND, bytes=1),
 )
 
 if __name__ == "__main__":

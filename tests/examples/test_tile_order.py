@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from examples.parts.tile_order import find_grouped_tile
+from examples.parts.tile_order import TileOrder, find_grouped_tile
 from pyptx import TensorSpec, Tile, kernel, ptx
 from pyptx.types import u32
 
@@ -31,6 +31,7 @@ def list_tiles(rows: int, columns: int, height: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(("rows", "columns", "height"), [(1, 1, 8), (16, 5, 8), (13, 7, 4), (3, 40, 8), (9, 1, 2)])
 def test_each_tile_comes_once_and_bands_follow_each_other(rows: int, columns: int, height: int) -> None:
     tiles = list_tiles(rows, columns, height)
+    assert tiles == list(TileOrder(1, 1, height).list_tiles(rows, columns))
     assert sorted(tiles) == [(row, column) for row in range(rows) for column in range(columns)]
     bands = [row // height for row, _ in tiles]
     assert bands == sorted(bands)

@@ -15,9 +15,12 @@ from pyptx.sim.observers.timeline.records import RunRecord, Track, Transfer
 from tools import audit_examples
 from tools.examples.account import (
     count_loaded,
+    count_memory_clocks,
     count_special_clocks,
     count_tensor_clocks,
+    describe_order,
     find_bits,
+    list_waves,
     make_account,
     measure_opcode,
 )
@@ -98,6 +101,22 @@ def test_the_account_of_the_cluster_gemm() -> None:
     assert account.flops / account.loaded == pytest.approx(2 * 128 * 256 * 64 / ((128 + 256) * 128))
     ideal = 2 * 4096**3 / (132 * 4096)
     assert ideal <= account.clocks["tensor cores"] <= 1.01 * ideal
+
+
+def test_tiles_in_flight_share_operands() -> None:
+    example = find_example("hopper/persistent_gemm")
+    small = replace(example, large={"m": 1000, "n": 8192, "k": 64})
+    waves = list_waves(small, MACHINES["sm_90a"], resident=1)
+    # 4 rows of 256, the last one of 232, and 32 columns, all in one band: 66 tiles and what remains of 128.
+    assert [(wave.tiles, wave.rows, wave.columns) for wave in waves] == [(66, 4, 17), (62, 4, 16)]
+    assert [wave.bytes for wave in waves] == [(1000 + 17 * 256) * 128, (1000 + 16 * 256) * 128]
+    assert (
+        describe_order(waves)
+        == "order: 66 tiles in flight read 4 rows and 17 columns of tiles, 1 MB from memory in all"
+    )
+    assert list_waves(replace(example, order=None), MACHINES["sm_90a"], resident=1) == []
+    memory = count_memory_clocks(small, MACHINES["sm_90a"], waves) / 132
+    assert memory == pytest.approx(sum(wave.bytes for wave in waves) / 3172e9 * 1830e6)
 
 
 def test_the_audit_shows_what_is_wrong(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

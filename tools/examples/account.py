@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from examples.parts.example import Example, Run
 from pyptx.sim.observers.timeline.records import RunRecord
@@ -44,6 +46,8 @@ class Account:
     """Floating-point operations of the run."""
     clocks: dict[str, float]
     """Clocks of all SMs together that each resource is busy at the large shape."""
+    order: str
+    """What the tiles in flight read."""
     limit: str
     ceiling: str
 
@@ -52,7 +56,7 @@ class Account:
         intensity = f"{self.flops / self.loaded:.0f} FLOP per byte loaded" if self.flops and self.loaded else ""
         shares = ", ".join(f"{name} {clocks:,.0f}" for name, clocks in self.clocks.items())
         return "; ".join(
-            part for part in (f"loop: {mix or 'none'}", intensity, f"clocks: {shares or 'unknown'}") if part
+            part for part in (f"loop: {mix or 'none'}", intensity, self.order, f"clocks: {shares or 'unknown'}") if part
         )
 
 
@@ -73,6 +77,7 @@ def make_account(example: Example, target: str) -> Account:
     scale = measure(example, Run(large)) / (statistics.tensor_flops or measure(example, run))
     loop = choose_main(list_loops(kernel.sass(**large)))
     clocks: dict[str, float] = {}
+    waves = list_waves(example, machine, resident.ctas) if machine is not None else []
     if machine is not None:
         busy = count_tensor_clocks(record, statistics.tensor_flops, target, machine, find_bits(loop))
         wavefronts = sum(item.pieces for item in statistics.accesses if item.space == "shared")
@@ -81,14 +86,14 @@ def make_account(example: Example, target: str) -> Account:
             "shared memory": float(wavefronts),
             "special functions": count_special_clocks(loop, statistics.tensor_flops),
             "loads into SMs": loaded / machine.ingest if machine.ingest else 0.0,
-            "memory": count_memory_clocks(example, machine) / scale if scale else 0.0,
+            "memory": count_memory_clocks(example, machine, waves) / scale if scale else 0.0,
         }
         clocks = {name: value * scale / machine.sms for name, value in resources.items() if value}
     limit = max(clocks, key=lambda name: clocks[name], default="unknown")
     return Account(
         needs.registers, (needs.spill_stores or 0) + (needs.spill_loads or 0), needs.shared, resident.ctas,
         resident.warps, count_kinds(loop), loaded, statistics.tensor_flops,
-        clocks, limit, describe_ceiling(example, machine, clocks.get(limit, 0.0)),
+        clocks, describe_order(waves), limit, describe_ceiling(example, machine, clocks.get(limit, 0.0)),
     )  # fmt: skip
 
 
@@ -161,11 +166,54 @@ def measure_opcode(opcode: str) -> int:
     return 0
 
 
-def count_memory_clocks(example: Example, machine: Machine) -> float:
-    """Return the clocks, of all SMs together, in which memory moves what the large shape must move."""
-    if example.traffic is None or machine.memory is None:
+@dataclass(frozen=True)
+class Wave:
+    """The tiles of a product that are in flight at a time: how many, their distinct rows and columns of tiles, and the
+    bytes of the operands of these."""
+
+    tiles: int
+    rows: int
+    columns: int
+    bytes: int
+
+
+def list_waves(example: Example, machine: Machine, resident: int) -> list[Wave]:
+    """Return the waves of the large shape, for so many CTAs on an SM."""
+    order, shape = example.order, example.large
+    if order is None:
+        return []
+    m, n = shape["m"], shape["n"]
+    tiles = iter(order.list_tiles(m, n))
+    waves = list[Wave]()
+    while wave := list(islice(tiles, machine.sms * resident // order.ctas)):
+        rows, columns = ({tile[axis] for tile in wave} for axis in (0, 1))
+        lines = sum(
+            min(size, total - part * size)
+            for parts, size, total in ((rows, order.rows, m), (columns, order.columns, n))
+            for part in parts
+        )
+        waves.append(Wave(len(wave), len(rows), len(columns), lines * shape["k"] * order.bytes))
+    return waves
+
+
+def describe_order(waves: Sequence[Wave]) -> str:
+    """Return what the tiles in flight share, and what memory delivers if L2 keeps a wave's operands and no more."""
+    if not waves:
+        return ""
+    first, total = waves[0], sum(wave.bytes for wave in waves)
+    return (
+        f"order: {first.tiles} tiles in flight read {first.rows} rows and {first.columns} columns of tiles, "
+        f"{total / 1e6:,.0f} MB from memory in all"
+    )
+
+
+def count_memory_clocks(example: Example, machine: Machine, waves: Sequence[Wave]) -> float:
+    """Return the clocks, of all SMs together, in which memory moves what the large shape must move, or what its waves
+    of tiles read."""
+    moved = example.traffic(example.large) if example.traffic else sum(wave.bytes for wave in waves)
+    if machine.memory is None:
         return 0.0
-    return example.traffic(example.large) / (machine.memory * 1e9) * machine.clock * 1e6 * machine.sms
+    return moved / (machine.memory * 1e9) * machine.clock * 1e6 * machine.sms
 
 
 def describe_ceiling(example: Example, machine: Machine | None, clocks: float) -> str:

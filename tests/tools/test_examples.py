@@ -14,6 +14,7 @@ from examples.parts.example import Example, find_example
 from pyptx.sim.observers.timeline.records import RunRecord, Track, Transfer
 from tools import audit_examples
 from tools.examples.account import (
+    count_in_flight,
     count_loaded,
     count_memory_clocks,
     count_special_clocks,
@@ -85,6 +86,20 @@ def test_a_multicast_arrives_in_every_cta() -> None:
     record.transfers = [Transfer(0, 0, 1, "2d", 1, 0, bytes=100), Transfer(0, 0, 1, "2d multicast", 1, 0, bytes=10)]
     assert count_loaded(record, {}) == 120
     assert count_loaded(RunRecord("k", (1, 1, 1), (1, 1, 1), (1, 1, 1), "", ""), {"global read": 7}) == 7
+
+
+def test_loads_are_in_flight_until_the_wait_for_them() -> None:
+    tracks = [Track(0, "TMA loads", True), Track(1, "TMA loads", True), Track(0, "TMA stores", True)]
+    record = RunRecord("k", (2, 1, 1), (1, 1, 1), (2, 1, 1), "eager", "", tracks=tracks)
+    record.transfers = [
+        Transfer(track, start, end, label, 1, 0, bytes=bytes)
+        for track, start, end, label, bytes in [
+            (0, 0, 5, "2d", 100), (0, 4, 6, "2d multicast", 10), (0, 5, 7, "2d", 50), (1, 4, 6, "2d", 70),
+            (2, 4, 6, "2d", 1000),
+        ]
+    ]  # fmt: skip
+    assert count_in_flight(record) == 120
+    assert count_in_flight(RunRecord("k", (1, 1, 1), (1, 1, 1), (1, 1, 1), "", "")) == 0
 
 
 def test_special_functions_run_at_sixteen_lanes_per_clock() -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 from examples.parts.example import Example, Run
-from pyptx.sim.observers.timeline.records import RunRecord
+from pyptx.sim.observers.timeline.records import RunRecord, Transfer
 from pyptx.toolchain import occupancy
 from tools.examples.loops import choose_main, count_kinds, list_loops
 from tools.examples.machines import MACHINES, Machine
@@ -42,6 +42,8 @@ class Account:
     """Instructions of the main loop by kind."""
     loaded: int
     """Bytes that the run brings into SMs."""
+    in_flight: int
+    """The most bytes that asynchronous loads have under way for a CTA."""
     flops: int
     """Floating-point operations of the run."""
     clocks: dict[str, float]
@@ -54,9 +56,12 @@ class Account:
     def __str__(self) -> str:
         mix = ", ".join(f"{count} {kind}" for kind, count in self.loop.most_common())
         intensity = f"{self.flops / self.loaded:.0f} FLOP per byte loaded" if self.flops and self.loaded else ""
+        in_flight = f"{self.in_flight:,} bytes in flight" if self.in_flight else ""
         shares = ", ".join(f"{name} {clocks:,.0f}" for name, clocks in self.clocks.items())
         return "; ".join(
-            part for part in (f"loop: {mix or 'none'}", intensity, self.order, f"clocks: {shares or 'unknown'}") if part
+            part
+            for part in (f"loop: {mix or 'none'}", intensity, in_flight, self.order, f"clocks: {shares or 'unknown'}")
+            if part
         )
 
 
@@ -92,16 +97,17 @@ def make_account(example: Example, target: str) -> Account:
     limit = max(clocks, key=lambda name: clocks[name], default="unknown")
     return Account(
         needs.registers, (needs.spill_stores or 0) + (needs.spill_loads or 0), needs.shared, resident.ctas,
-        resident.warps, count_kinds(loop), loaded, statistics.tensor_flops,
+        resident.warps, count_kinds(loop), loaded, count_in_flight(record), statistics.tensor_flops,
         clocks, describe_order(waves), limit, describe_ceiling(example, machine, clocks.get(limit, 0.0)),
     )  # fmt: skip
 
 
 def choose_run(example: Example) -> Run:
-    """Return the run that does most."""
+    """Return the run that does most. Of products, the one with the largest K: what a tile does once, its output, is
+    scaled like its loop."""
     return max(
         (run for run in example.runs if not run.special),
-        key=lambda run: measure(example, run),
+        key=lambda run: (run.shape.get("k", 0) if example.flops else 0, measure(example, run)),
         default=example.runs[-1],
     )
 
@@ -114,13 +120,24 @@ def measure(example: Example, run: Run) -> float:
 
 def count_loaded(record: RunRecord, moved: dict[str, int]) -> int:
     """Return the bytes that arrive in SMs; a multicast arrives in every CTA of the cluster."""
+    return sum(bytes for _, bytes in _list_loads(record)) or moved.get("global read", 0)
+
+
+def _list_loads(record: RunRecord) -> Iterator[tuple[Transfer, int]]:
+    """Yield asynchronous loads, and the bytes that arrive in CTAs."""
     ctas = record.cluster[0] * record.cluster[1] * record.cluster[2]
-    copied = sum(
-        transfer.bytes * (ctas if "multicast" in transfer.label else 1)
-        for transfer in record.transfers
-        if record.tracks[transfer.track].name in LOADS
-    )
-    return copied or moved.get("global read", 0)
+    for transfer in record.transfers:
+        if record.tracks[transfer.track].name in LOADS:
+            yield transfer, transfer.bytes * (ctas if "multicast" in transfer.label else 1)
+
+
+def count_in_flight(record: RunRecord) -> int:
+    """Return the most bytes that asynchronous loads of a CTA have under way, from their issue to the wait for them."""
+    changes: dict[int, list[tuple[int, int]]] = {}
+    for transfer, bytes in _list_loads(record):
+        cta = record.tracks[transfer.track].cta
+        changes.setdefault(cta, []).extend([(transfer.start, bytes), (transfer.end, -bytes)])
+    return max((max(accumulate(bytes for _, bytes in sorted(part))) for part in changes.values()), default=0)
 
 
 def count_tensor_clocks(record: RunRecord, flops: int, target: str, machine: Machine, bits: int = 16) -> float:

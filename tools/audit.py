@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+from examples.parts.example import list_paths
 from pyptx.isa import table
 from pyptx.toolchain import find_tool
 
@@ -36,6 +37,7 @@ COVERAGE = {
         "wrappers",
     ),
     "patterns": ("sim_patterns",),
+    "example kernels": ("examples",),
 }  # fmt: skip
 """What is counted, and the audits that cover all of it."""
 OUTDATED: dict[str, str] = {}
@@ -43,11 +45,12 @@ OUTDATED: dict[str, str] = {}
 
 
 def counts() -> dict[str, int]:
-    """Return the number of files, rows and patterns in the tree."""
+    """Return the number of files, rows, patterns and examples in the tree."""
     return {
         "files of the corpus": len(list((ROOT / "tests" / "corpus").rglob("*.ptx"))),
         "rows of the table": len(table.list_all_rows()),
         "patterns": len(list((ROOT / "tests" / "sim" / "patterns" / "ptx").glob("*.ptx"))),
+        "example kernels": len(list_paths()),
     }
 
 

@@ -31,6 +31,10 @@ MACHINES = {
         "A100", 108, 1410, {16: 2048}, 128, None, None,
         ("tensor cores: 312 TFLOP/s of the specification, and the spacing that ptxas writes",),
     ),
+    "sm_89": Machine(
+        "RTX 4090", 128, 2520, {16: 512, 8: 1024}, 128, None, 1008,
+        ("165.2 and 330.3 TFLOP/s with f32 accumulation, clock and memory: specification",),
+    ),
     "sm_90a": Machine(
         "H100 SXM5", 132, 1830, {16: 4096, 8: 8192}, 128, 69, 3172,
         (

@@ -97,10 +97,10 @@ def _locate_registers(shape: str, num: int, packed: bool) -> tuple[Array, Array]
 def _locate_cells(move: Move, site: Site, group: Lanes, address: Any, split: int) -> tuple[Array, Array, Array]:
     """Return CTA, lane and column of every register of every lane, `[lane of the group, register]`. In the upper half
     of the warp they begin `split` columns later. The first lane's address is that of its warp; the quarter of the lanes
-    in it is ignored."""
+    in it and higher bits are ignored."""
     warp_addresses = spread_firsts(group, np.broadcast_to(address, group.n)).astype(np.int64)
     quarter = group.shape.thread[group.sel] // 32 % 4
-    warp_addresses = warp_addresses & ~(96 << 16) | quarter.astype(np.int64) << 21
+    warp_addresses = warp_addresses & ~(0xFFE0 << 16) | quarter.astype(np.int64) << 21
     rows, columns = _locate_registers(move.shape, move.num, move.packed)
     packed = move.packed
     lane = group.shape.lane[group.sel]

@@ -59,9 +59,9 @@ def test_operands_that_differ_between_warps_are_fine() -> None:
     assert {code for findings in codes(by_order) for code in findings} <= {"PTX0937"}
 
 
-@pytest.mark.parametrize("quarter", ["%r1", "%r3"])
-def test_a_warp_reaches_its_own_quarter_whichever_the_address_names(quarter: str) -> None:
-    module = parse(tensor("xor.b32 %r3, %r2, 0x400000;\n" + PUT.format(quarter) + GET.format("%r2")))
+@pytest.mark.parametrize(("quarter", "mask"), [("%r1", 0x400000), ("%r3", 0x400000), ("%r3", 0x800000)])
+def test_a_warp_reaches_its_own_quarter_whichever_the_address_names(quarter: str, mask: int) -> None:
+    module = parse(tensor(f"xor.b32 %r3, %r2, {mask};\n" + PUT.format(quarter) + GET.format("%r2")))
     for schedule, seed in SCHEDULES:
         out = np.zeros(128, np.uint32)
         findings = sim.run(module, block=128, args=[out], schedule=schedule, seed=seed).hazards

@@ -26,7 +26,14 @@ _SHELL_SIGNAL = 128
 """Shells report a program that a signal ended with this number more."""
 
 
+NOTICE = (
+    "For developing kernels that will run on NVIDIA GPUs; not a runtime for other hardware. Mind the licenses of the "
+    "tools whose output you run."
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = NOTICE
     parser.add_argument(
         "--device", default="h100", choices=DEVICES, metavar="GPU", help=f"what to pretend: {', '.join(DEVICES)}"
     )
@@ -96,7 +103,11 @@ def run(args: argparse.Namespace) -> int:
         except (NoCompiler, Untrusted, ValueError, OSError) as why:
             complain(f"{args.program}: {why.strerror}" if isinstance(why, OSError) and why.strerror else str(why))
             return UNUSABLE
-        launches = read_records(Path(folder))
+        launches, cut = read_records(Path(folder))
+    if cut:
+        complain(
+            f"{format_count('process', cut, plural='processes')} ended while recording a launch, which is left out"
+        )
     for launch in launches:
         for key in ("ptx", "timeline"):
             launch[key] = os.path.relpath(launch[key], report.parent if report else ".") if launch.get(key) else ""

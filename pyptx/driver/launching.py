@@ -49,10 +49,16 @@ class Request:
     parameters: bytes
     cluster: Dim3 = (1, 1, 1)
     cooperative: bool = False
-    place: str = ""
+    stack: tuple[str, ...] = ()
+    """The lines of the program that led to the launch, the last call first."""
+
+    @property
+    def place(self) -> str:
+        """The line of the launch; empty if it is unknown."""
+        return self.stack[0] if self.stack else ""
 
     def __str__(self) -> str:
-        place = f" at {self.place}" if self.place else ""
+        place = f" at {', by '.join(self.stack)}" if self.stack else ""
         cluster = f", clusters of {self.cluster}" if self.cluster != (1, 1, 1) else ""
         return f"`{self.kernel.name}`, grid {self.grid}, block {self.block}{cluster}{place}"
 
@@ -165,8 +171,9 @@ def _report(
     """Print what is new, and record the launch."""
     lines = read_source_lines(request.kernel.module.loaded.module) if diagnostics else None
     record: Record = {
-        "kernel": request.kernel.name, "grid": request.grid, "block": request.block, "cluster": request.cluster,
-        "shared": request.shared, "place": request.place, "instructions": instructions, "seconds": seconds,
+        "kernel": request.kernel.name, "compiler": request.kernel.module.compiler, "grid": request.grid,
+        "block": request.block, "cluster": request.cluster, "shared": request.shared, "place": request.place,
+        "stack": request.stack, "instructions": instructions, "seconds": seconds,
         "diagnostics": [{**item.as_json(), "source": lines.find(item.origin) if lines else ""} for item in diagnostics],
         "ptx": str(files.ptx) if files else "", "timeline": str(files.timeline) if files else "",
     }  # fmt: skip

@@ -204,16 +204,24 @@ class Driver:
 def find_caller() -> str:
     """Return the file and line of the user's Python that made this call, or of C and C++ if no Python did; an empty
     string if neither is known."""
+    return next(iter(find_callers(1)), "")
+
+
+def find_callers(most: int = 8) -> tuple[str, ...]:
+    """Return the places of the user's calls that led here, the last call first: of Python, or the place of C or C++ if
+    no Python called it."""
     frame, is_native = sys._getframe(1), True  # pyright: ignore[reportPrivateUsage]
-    while frame is not None:
+    places = list[str]()
+    while frame is not None and len(places) < most:
         name = frame.f_code.co_filename
         if not name.startswith(_OWN):
             is_native = False
             if name[:1] != "<" and not any(part in name for part in _PACKAGES):
-                return _shorten_here(f"{name}:{frame.f_lineno}")
+                places.append(_shorten_here(f"{name}:{frame.f_lineno}"))
         frame = frame.f_back
     library = os.environ.get(LIBRARY) if is_native else None
-    return _shorten_here(find_native_caller(os.path.dirname(library))) if library else ""
+    native = _shorten_here(find_native_caller(os.path.dirname(library))) if library else ""
+    return (native,) if native else tuple(places)
 
 
 def _shorten_here(place: str) -> str:

@@ -23,23 +23,29 @@ _LEVELS = {str(Severity.ERROR): "error", str(Severity.WARNING): "warning", str(S
 SUFFIXES = (".json", ".sarif", ".html")
 
 
-def read_records(folder: Path) -> list[Record]:
-    """Return the launches that the program's processes recorded."""
-    lines = (line for file in sorted(folder.glob("*.jsonl")) for line in file.read_text("utf-8").splitlines())
-    return [json.loads(line) for line in lines]
+def read_records(folder: Path) -> tuple[list[Record], int]:
+    """Return the launches that the program's processes recorded, and how many processes ended while writing one."""
+    texts = [file.read_text("utf-8", "replace") for file in sorted(folder.glob("*.jsonl"))]
+    lines = [text.split("\n") for text in texts]
+    return [json.loads(line) for part in lines for line in part[:-1]], sum(part[-1] != "" for part in lines)
 
 
 class Baseline:
     """Findings that are known: those of an earlier report, and those that a user accepts.
 
-    The file is a JSON report. `accepted` lists patterns of codes and kernels, with a reason each:
-    `{"code": "PTX0937", "kernel": "*_attn_*", "reason": "Triton 3.9 orders tensor memory by barriers alone"}`."""
+    The file is a JSON report. `accepted` lists codes with patterns of kernels and compilers, and a reason each:
+    `{"code": "PTX0937", "kernel": "*_attn_*", "compiler": "LLVM*", "reason": "Triton orders tensor memory by
+    barriers alone"}`."""
 
     def __init__(self, document: Record) -> None:
-        self._known = {make_key(launch, item) for launch, item in iterate_findings(document.get("launches", []))}
-        self._accepted: list[Record] = document.get("accepted", [])
-        if any(not {"code", "reason"} <= entry.keys() for entry in self._accepted):
-            raise ValueError("every accepted finding needs a `code` and a `reason`")
+        accepted: object = document.get("accepted", [])
+        if not isinstance(accepted, list):
+            raise ValueError("`accepted` is no list")
+        self._accepted = [_read_accepted(entry) for entry in cast("list[object]", accepted)]
+        try:
+            self._known = {make_key(launch, item) for launch, item in iterate_findings(document.get("launches", []))}
+        except (TypeError, KeyError, AttributeError):
+            raise ValueError("`launches` is not that of a report of `pyptx simulate`") from None
 
     @classmethod
     def read(cls, path: Path) -> Baseline:
@@ -55,9 +61,29 @@ class Baseline:
     def knows(self, launch: Record, item: Record) -> bool:
         """Return whether a finding is known or accepted."""
         return make_key(launch, item) in self._known or any(
-            entry["code"] == item["code"] and fnmatchcase(launch["kernel"], entry.get("kernel", "*"))
+            entry["code"] == item["code"]
+            and fnmatchcase(launch["kernel"], entry.get("kernel", "*"))
+            and fnmatchcase(launch.get("compiler", ""), entry.get("compiler", "*"))
             for entry in self._accepted
         )
+
+
+_REQUIRED, _OPTIONAL = {"code", "reason"}, {"kernel", "compiler"}
+
+
+def _read_accepted(entry: object) -> dict[str, str]:
+    """Return an entry of `accepted`. Raise ValueError for one that says something else, which might accept too much."""
+    if not isinstance(entry, dict):
+        raise ValueError(f"an accepted finding is an object, found {json.dumps(entry)}")
+    fields = cast("dict[str, object]", entry)
+    if not fields.keys() >= _REQUIRED:
+        raise ValueError("every accepted finding needs a `code` and a `reason`")
+    if unknown := sorted(fields.keys() - _REQUIRED - _OPTIONAL):
+        known = ", ".join(sorted(_REQUIRED | _OPTIONAL))
+        raise ValueError(f"an accepted finding has no `{unknown[0]}`; it has {known}")
+    if wrong := [name for name, value in fields.items() if not isinstance(value, str)]:
+        raise ValueError(f"`{wrong[0]}` of an accepted finding is a string, found {json.dumps(fields[wrong[0]])}")
+    return cast("dict[str, str]", fields)
 
 
 def make_key(launch: Record, item: Record) -> Key:
@@ -102,6 +128,7 @@ def _make_sarif(launches: Sequence[Record], baseline: Baseline | None) -> Record
             "level": _LEVELS[item["severity"]],
             "message": {"text": "\n".join([item["message"], *notes])},
             "locations": [_locate(launch, item)],
+            "stacks": [_make_stack(launch)] if len(launch.get("stack", ())) > 1 else [],
             "baselineState": "unchanged" if baseline is not None and baseline.knows(launch, item) else "new",
         }
     codes = sorted({result["ruleId"] for result in results.values()})
@@ -117,12 +144,21 @@ def _make_sarif(launches: Sequence[Record], baseline: Baseline | None) -> Record
 def _locate(launch: Record, item: Record) -> Record:
     """Return the place of a finding: a line of the kernel's source, else of the program that launched it."""
     location: Record = {"logicalLocations": [{"name": launch["kernel"], "kind": "function"}]}
-    place = (item.get("source") or launch["place"]).partition(", by ")[0]
+    return {**location, **_point((item.get("source") or launch["place"]).partition(", by ")[0])}
+
+
+def _make_stack(launch: Record) -> Record:
+    """Return the calls that led to a launch."""
+    return {"message": {"text": "calls"}, "frames": [{"location": _point(place)} for place in launch["stack"]]}
+
+
+def _point(place: str) -> Record:
+    """Return a `physicalLocation`, if the place is a line of a file."""
     file, _, line = place.rpartition(":")
-    if file and line.isdecimal():
-        artifact = {"uri": file.replace("\\", "/")}
-        location["physicalLocation"] = {"artifactLocation": artifact, "region": {"startLine": int(line)}}
-    return location
+    if not file or not line.isdecimal():
+        return {}
+    artifact = {"uri": file.replace("\\", "/")}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": int(line)}}}
 
 
 _STYLE = (
@@ -136,7 +172,8 @@ def _make_page(device: str, launches: Sequence[Record], baseline: Baseline | Non
     """Return a self-contained page without scripts: the launches, and below each what was found."""
     rows: list[str] = []
     for number, launch in enumerate(launches, 1):
-        cells = [number, launch["kernel"], launch["grid"], launch["block"], launch["place"], f"{launch['seconds']:.3f}"]
+        place = ", by ".join(launch.get("stack", ())) or launch["place"]
+        cells = [number, launch["kernel"], launch["grid"], launch["block"], place, f"{launch['seconds']:.3f}"]
         texts = ["" if cell is None else html.escape(str(cell)) for cell in cells]
         links = [(launch.get(key), key) for key in ("ptx", "timeline")]
         texts.append(" ".join(f'<a href="{html.escape(quote(path))}">{key}</a>' for path, key in links if path))

@@ -22,7 +22,7 @@ from pyptx.driver.connection import start
 from pyptx.driver.host_tensors import register
 from pyptx.driver.launching import Request, launch
 from pyptx.driver.modules import Kernel, LoadedImage, load_text
-from pyptx.driver.process import Driver, Thread, find_caller
+from pyptx.driver.process import Driver, Thread, find_callers
 from pyptx.driver.settings import Settings
 from pyptx.isa.limits import sm_limits
 from pyptx.tensormap import ElementType, Fill, Im2col, L2Promotion, Swizzle, TensorMap, encode, validate
@@ -225,7 +225,7 @@ class Launcher:
         for (offset, size), kind, value in zip(kernel.layout, kinds, values, strict=True):
             data[offset : offset + size] = pack(kind, value, size)
         grid, block, cluster = (x * ctas, y, z), (32 * warps, 1, 1), (ctas, 1, 1)
-        request = Request(kernel, grid, block, shared, bytes(data), cluster, bool(cooperative), find_caller())
+        request = Request(kernel, grid, block, shared, bytes(data), cluster, bool(cooperative), find_callers())
         with self.driver.lock:
             try:
                 launch(self.driver, self.driver.get_context(self.thread), request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import ctypes
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from pyptx.driver import build
 from pyptx.driver.build import find_compiler
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.library import find_audit, find_library
+from pyptx.driver.settings import Settings
 from pyptx.driver.sources import ENTRY, FOLDER, NoCompiler, compute_digest
 
 
@@ -128,3 +130,12 @@ def test_starting_a_program_loads_no_simulator(library: Path) -> None:
     code += "print(*(name for name in sys.modules if name in ('numpy', 'pyptx.driver.calls', 'pyptx.parser')))"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert process.stdout == "\n"
+
+
+def test_the_manual_lists_the_variable_of_every_setting() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "driver.md").read_text("utf-8")
+    listed = re.findall(r"^\| `(PYPTX_DRIVER_\w+)` \|.*\| (\S+) \|$", text, re.MULTILINE)
+    defaults = Settings().to_environment()
+    assert dict(listed) == {
+        name: value if value.isdecimal() else f"`{value}`" if value else "none" for name, value in defaults.items()
+    }

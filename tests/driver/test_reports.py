@@ -25,7 +25,14 @@ LAUNCHES = [LAUNCH, {**LAUNCH, "diagnostics": [RACE]}, {**LAUNCH, "diagnostics":
 def test_records_of_all_processes_are_read(tmp_path: Path) -> None:
     (tmp_path / "2.jsonl").write_text(json.dumps(LAUNCH) + "\n", "utf-8")
     (tmp_path / "1.jsonl").write_text(f"{json.dumps(LAUNCHES[1])}\n{json.dumps(LAUNCHES[2])}\n", "utf-8")
-    assert read_records(tmp_path) == [*LAUNCHES[1:], LAUNCH]
+    assert read_records(tmp_path) == ([*LAUNCHES[1:], LAUNCH], 0)
+
+
+def test_a_record_that_was_being_written_is_left_out(tmp_path: Path) -> None:
+    text = json.dumps(LAUNCH)
+    (tmp_path / "1.jsonl").write_text(f"{text}\n{text[: len(text) // 2]}", "utf-8")
+    (tmp_path / "2.jsonl").write_text("", "utf-8")
+    assert read_records(tmp_path) == ([LAUNCH], 1)
 
 
 def test_a_finding_is_new_once() -> None:
@@ -59,10 +66,24 @@ def test_findings_are_accepted_by_pattern() -> None:
 
 
 @pytest.mark.parametrize(
+    ("compiler", "is_known"), [("NVIDIA NVVM Compiler, V13.4.92", True), ("LLVM NVPTX Back-End", False), ("", False)]
+)
+def test_findings_are_accepted_by_compiler(compiler: str, is_known: bool) -> None:
+    baseline = Baseline({"accepted": [{"code": "PTX0901", "compiler": "NVIDIA*", "reason": "it is meant"}]})
+    assert baseline.knows({**LAUNCH, "compiler": compiler}, RACE) == is_known
+    assert not baseline.knows(LAUNCH, RACE)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{", "is not JSON"), ("[]", "is no report"), ("{}", "is no report"),
         ('{"accepted": [{"code": "PTX0901"}]}', "needs a `code` and a `reason`"),
+        ('{"accepted": {}}', "`accepted` is no list"),
+        ('{"accepted": ["PTX0901"]}', 'is an object, found "PTX0901"'),
+        ('{"accepted": [{"code": "PTX0901", "reason": "x", "kernels": "a*"}]}', "has no `kernels`; it has code"),
+        ('{"accepted": [{"code": "PTX0901", "reason": 1}]}', "`reason` of an accepted finding is a string, found 1"),
+        ('{"launches": [{}]}', "`launches` is not that of a report"), ('{"launches": [1]}', "`launches` is not that"),
     ],
 )  # fmt: skip
 def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -92,6 +113,18 @@ def test_sarif_places_findings_in_the_source() -> None:
         ("kernels.py", 7), ("main.py", 20),
     ]  # fmt: skip
     assert race["locations"][0]["logicalLocations"] == [{"name": "sum", "kind": "function"}]
+    assert race["stacks"] == []
+
+
+def test_reports_show_the_calls_that_led_to_a_launch() -> None:
+    launches = [{**LAUNCH, "stack": ["calls.py:3", "main.py:20"]}]
+    (run,) = json.loads(format_report(".sarif", "h100", launches, None))["runs"]
+    ((stack,),) = [result["stacks"] for result in run["results"][:1]]
+    places = [frame["location"]["physicalLocation"] for frame in stack["frames"]]
+    assert [(place["artifactLocation"]["uri"], place["region"]["startLine"]) for place in places] == [
+        ("calls.py", 3), ("main.py", 20),
+    ]  # fmt: skip
+    assert "<td>calls.py:3, by main.py:20</td>" in format_report(".html", "h100", launches, None)
 
 
 def test_the_page_shows_every_launch_and_escapes_texts() -> None:

@@ -11,7 +11,7 @@ from pyptx.driver.host_memory import read, read_pointers
 from pyptx.driver.launching import Dim3, Request
 from pyptx.driver.modules import NON_PORTABLE_CLUSTER, Kernel
 from pyptx.driver.operations import Launch
-from pyptx.driver.process import Context, Driver, Thread, find_caller
+from pyptx.driver.process import Context, Driver, Thread, find_callers
 from pyptx.driver.signatures import entry
 from pyptx.driver.streams import find_stream, submit
 from pyptx.isa.limits import sm_limits
@@ -79,7 +79,7 @@ def make_launch(driver: Driver, context: Context, kernel: Kernel, config: Config
         raise DriverError(Code.ERROR_INVALID_VALUE, text)
     if not all(cluster) or prod(cluster) > limit_cluster(kernel):
         raise DriverError(Code.ERROR_INVALID_CLUSTER_SIZE)
-    request = Request(kernel, grid, block, shared, parameters, cluster, config.cooperative, find_caller())
+    request = Request(kernel, grid, block, shared, parameters, cluster, config.cooperative, find_callers())
     return Launch(context, request, config.attributes)
 
 

@@ -81,3 +81,20 @@ print(ask_all(), try_call("cuCtxSetCurrent", other), try_call("cuCtxPushCurrent_
 """
     process = run_program(PROGRAM.replace("BODY", MISALIGNED) + program)
     assert process.stdout == "716\n{0}\n{716} 709 709\n", process.stderr
+
+
+def test_a_kernel_reaches_no_memory_of_the_host_that_is_not_registered(run_program: Run) -> None:
+    program = """\
+arrays = [(ctypes.c_uint32 * 64)(*range(64)), ctypes.create_string_buffer(64), bytearray(64)]
+addresses = [ctypes.addressof(item) for item in arrays[:2]]
+addresses += [ctypes.addressof(ctypes.c_char.from_buffer(arrays[2])), id(arrays), ctypes.addressof(out._obj)]
+before = [bytes(ctypes.string_at(address, 32)) for address in addresses]
+for body in ("st.global.u32 [%rd1], 1;", "ld.global.u32 %r1, [%rd1];", "atom.global.add.u32 %r1, [%rd1], 1;"):
+    for address in addresses:
+        kernel = load(TEXT.replace("BODY", body), "kernel")
+        print(launch(kernel, 1, 1, address), end=" ")
+        call("cuDevicePrimaryCtxReset_v2", 0)
+print(before == [bytes(ctypes.string_at(address, 32)) for address in addresses])
+"""
+    process = run_program(PROGRAM + program)
+    assert process.stdout == "700 " * 15 + "True\n", process.stderr

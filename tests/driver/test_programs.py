@@ -527,3 +527,33 @@ print(*(name for name in ENTRIES if name != "cuInit" and try_call(name, *[0] * 1
 """
     early = "cuDriverGetVersion cuGetErrorName cuGetErrorString cuGetExportTable"
     assert run_program(program).stdout.split() == early.split()
+
+
+def test_a_program_of_cuda_bindings_computes_the_right_sums(run_program: Run) -> None:
+    program = """\
+import numpy as np
+from cuda.bindings import driver
+from calls import VECTOR_ADD
+
+def call(result):
+    assert result[0] == driver.CUresult.CUDA_SUCCESS, result[0]
+    return result[1] if len(result) > 1 else None
+
+call(driver.cuInit(0))
+call(driver.cuCtxSetCurrent(call(driver.cuDevicePrimaryCtxRetain(call(driver.cuDeviceGet(0))))))
+kernel = call(driver.cuModuleGetFunction(call(driver.cuModuleLoadData(VECTOR_ADD.encode() + b"\\0")), b"add"))
+n = 1000
+a, b = np.random.default_rng(0).standard_normal((2, n)).astype(np.float32)
+c = np.empty(n, np.float32)
+stream = call(driver.cuStreamCreate(0))
+memory = [call(driver.cuMemAlloc(4 * n)) for _ in range(3)]
+for source, target in zip((a, b), memory):
+    call(driver.cuMemcpyHtoDAsync(target, source.ctypes.data, 4 * n, stream))
+values, kinds = (*memory, n), (None, None, None, ctypes.c_uint32)
+call(driver.cuLaunchKernel(kernel, 4, 1, 1, 256, 1, 1, 0, stream, (values, kinds), 0))
+call(driver.cuMemcpyDtoHAsync(c.ctypes.data, memory[2], 4 * n, stream))
+call(driver.cuStreamSynchronize(stream))
+print(np.array_equal(c, a + b + np.float32(1)))
+"""
+    process = run_program("import ctypes\n" + program, order="deferred")
+    assert (process.stdout, process.stderr) == ("True\n", "")

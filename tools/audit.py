@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from examples.parts.example import list_paths
+from pyptx.driver.calls import ENTRIES
 from pyptx.isa import table
 from pyptx.toolchain import find_tool
 
@@ -38,6 +39,7 @@ COVERAGE = {
     ),
     "patterns": ("sim_patterns",),
     "example kernels": ("examples",),
+    "functions of the driver": ("arguments",),
 }  # fmt: skip
 """What is counted, and the audits that cover all of it."""
 OUTDATED: dict[str, str] = {}
@@ -45,12 +47,13 @@ OUTDATED: dict[str, str] = {}
 
 
 def counts() -> dict[str, int]:
-    """Return the number of files, rows, patterns and examples in the tree."""
+    """Return how much of each kind the tree has."""
     return {
         "files of the corpus": len(list((ROOT / "tests" / "corpus").rglob("*.ptx"))),
         "rows of the table": len(table.list_all_rows()),
         "patterns": len(list((ROOT / "tests" / "sim" / "patterns" / "ptx").glob("*.ptx"))),
         "example kernels": len(list_paths()),
+        "functions of the driver": len(ENTRIES),
     }
 
 

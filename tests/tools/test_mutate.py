@@ -312,6 +312,23 @@ def test_what_did_not_pass_is_measured_again(tmp_path: Path, capfd: pytest.Captu
     assert coverage.stale(coverage.load(store), root) == []
 
 
+def test_a_package_with_a_pytest_plugin_is_measured(tmp_path: Path) -> None:
+    """pytest compiles such packages itself, to rewrite their assertions, and ignores the instrumented files."""
+    root = tmp_path / "project"
+    plugin = {
+        "pkg/plugin.py": "",
+        "pkg.egg-info/PKG-INFO": "Metadata-Version: 2.1\nName: pkg\nVersion: 1\n",
+        "pkg.egg-info/SOURCES.txt": "pkg/__init__.py\npkg/plugin.py\npkg/sums.py\n",
+        "pkg.egg-info/entry_points.txt": "[pytest11]\npkg = pkg.plugin\n",
+    }
+    write(root, SUMS, {"pkg/__init__.py": "", "tests/test_a.py": TESTS, **plugin})
+    tree = copy_tree(root, tmp_path / "work", "pkg")
+    test_map = coverage.TestMap()
+    coverage.measure(test_map, ["tests/test_a.py"], [tree], root / "map.pickle")
+    tests = coverage.Coverage(test_map).rank_tests(Point("pkg/sums.py", "larger", "return a if a > b else b"))
+    assert "tests/test_a.py::test_larger" in [test.name for test in tests]
+
+
 def listing(after: str) -> str:
     """Return a list of equivalent mutants with one entry."""
     return (

@@ -54,7 +54,9 @@ class Tree:
 
     def run(self, arguments: Sequence[str], environment: Mapping[str, str], seconds: float) -> int:
         """Run pytest and return its exit status, or HUNG on a timeout; kill remaining processes."""
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mutation_plugin", *arguments]
+        # To rewrite assertions, pytest would compile a package that has a plugin, and ignore the instrumented files.
+        options = ["-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "mutation_plugin"]
+        command = [sys.executable, "-m", "pytest", *options, *arguments]
         variables = {**os.environ, **environment, "PYTHONPATH": f"{self.root}{os.pathsep}{self.folder}"}
         variables["TMPDIR"] = str(self.folder / "tmp")
         with (self.folder / "output.txt").open("wb") as output:

@@ -10,13 +10,14 @@ from tools import audit
 
 NAMES = sorted(audit.audits())
 PAGES = {path.stem: path.read_text("utf-8").splitlines() for path in audit.RESULTS.glob("*.txt")}
+OVERVIEW = (audit.RESULTS.parent / "audits.md").read_text("utf-8")
 COMMAND = "; run `python -m tools.audit NAME` and commit the page, or say in tools/audit.py why not"
 
 
 def test_every_audit_has_a_page_and_is_listed() -> None:
     assert set(PAGES) <= set(NAMES)
     assert set(NAMES) - set(PAGES) <= set(audit.OUTDATED)
-    names = re.findall(r"\(audits/(\w+)\.txt\)", (audit.RESULTS.parent / "audits.md").read_text("utf-8"))
+    names = re.findall(r"\(audits/(\w+)\.txt\)", OVERVIEW)
     assert sorted(names) == sorted(PAGES)
     assert {name for names in audit.COVERAGE.values() for name in names} | set(audit.OUTDATED) <= set(NAMES)
 
@@ -46,3 +47,16 @@ def test_counts_on_pages_are_those_of_the_header() -> None:
     for name in ("lossless", "sass", "hazards"):
         if name not in audit.OUTDATED:
             assert files in "\n".join(PAGES[name][:2]), name
+
+
+SAMPLES = {("conformance", "256"), ("hardware", "1,024"), ("numerics", "1,000")}
+"""Sizes of samples, which the programs state and do not print."""
+ROWS = re.findall(r"^\| \[(\w+)\]\(audits/\1\.txt\) \| (.*) \|$", OVERVIEW, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("name", "text"), ROWS, ids=[name for name, _ in ROWS])
+def test_the_overview_has_the_numbers_of_the_pages(name: str, text: str) -> None:
+    page = "\n".join(PAGES[name]).replace(",", "")
+    numbers = re.findall(r"(?<![\w.])\d[\d,]*\d(?![\w.])", text)
+    absent = [item for item in numbers if not re.search(rf"(?<!\d){item.replace(',', '')}(?!\d)", page)]
+    assert [item for item in absent if (name, item) not in SAMPLES] == []

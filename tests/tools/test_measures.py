@@ -1,0 +1,39 @@
+"""What the audit of measures counts."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tools import audit_measures as measures
+
+SOURCES = {
+    "sim/__init__.py": "",
+    "sim/a.py": "from pyptx.sim import b\nif TYPE_CHECKING:\n    from pyptx.sim.c import C\n",
+    "sim/b.py": "from pyptx.sim.a import f\n",
+    "sim/c.py": "import pyptx.sim.b\nimport json\n",
+    "sim/d.py": "from pyptx.sim.a import f\nfrom pyptx.check import check\n",
+    "check/e.py": "x.opcode == 'ld'\nopcode in ('ld', 'st')\nmatch x.opcode:\n    case 'ld': pass\n    case _: pass\n",
+    "check/f.py": "a.opcode == b.opcode\nopcode.startswith('ld')\nname == 'ld'\nx.opcode in MEMORY\n",
+    "isa/g.py": "opcode == 'ld'\n",
+}
+PARSED = {path: ast.parse(text) for path, text in SOURCES.items()}
+
+
+def test_opcodes_compared_with_constants_count_outside_of_the_table() -> None:
+    assert list(measures.list_comparisons(PARSED)) == ["check/e.py"] * 4 + ["check/f.py"]
+
+
+def test_circles_include_imports_for_types() -> None:
+    imports = measures.find_imports(PARSED)
+    assert imports["pyptx.sim.a"] == {"pyptx.sim.b", "pyptx.sim.c"}
+    assert imports["pyptx.sim.d"] == {"pyptx.sim.a"}
+    assert measures.count_in_circles(imports) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("found_rows", True), ("_sorted", True), ("find_rows", False), ("feed", False), ("x", False)]
+)
+def test_names_that_begin_with_a_participle(name: str, expected: bool) -> None:
+    assert measures.has_participle(name) == expected

@@ -1,0 +1,167 @@
+"""Counts what says how well the package is kept in order, before its last reorganization and now: its size, opcodes
+that other modules than the table's compare, imports and circles in the simulator, long functions, names.
+
+python -m tools.audit_measures [--before COMMIT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BEFORE = "c940b5e6d"
+"""The commit before the reorganization."""
+LONG = 60
+_OPCODES = {"opcode", "full_opcode"}
+_IRREGULAR = frozenset("""
+    bound broken brought built chosen drawn found given held kept known left lost made met said seen sent shown spoken
+    taken thrown told written
+""".split())  # fmt: skip
+"""Participles that do not end in -ed."""
+_NO_PARTICIPLES = frozenset("embed exceed feed need proceed red seed shared speed succeed".split())
+Sources = Mapping[str, ast.Module]
+
+
+def read_sources(folder: Path) -> Sources:
+    """Return the modules of a package by path."""
+    return {
+        path.relative_to(folder).as_posix(): ast.parse(path.read_text("utf-8")) for path in sorted(folder.rglob("*.py"))
+    }
+
+
+def count_lines(folder: Path) -> int:
+    """Return the lines of a package."""
+    return sum(path.read_text("utf-8").count("\n") for path in folder.rglob("*.py"))
+
+
+def list_comparisons(sources: Sources) -> Iterator[str]:
+    """Yield the path of a module outside of the table for each opcode that it compares with a constant."""
+    for path, module in sources.items():
+        if path.startswith("isa/"):
+            continue
+        for node in ast.walk(module):
+            if isinstance(node, ast.Compare):
+                parts = [node.left, *node.comparators]
+                if any(map(_is_opcode, parts)) and any(map(_is_constant, parts)):
+                    yield path
+            elif isinstance(node, ast.Match) and _is_opcode(node.subject):
+                yield from [path] * len(node.cases)
+
+
+def _is_opcode(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name in _OPCODES
+
+
+def _is_constant(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple | ast.Set | ast.List):
+        return any(map(_is_constant, node.elts))
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and not node.value.startswith(".")
+    return isinstance(node, ast.Name) and node.id.isupper()
+
+
+def list_functions(sources: Sources) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield every function and method."""
+    for module in sources.values():
+        yield from (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def has_participle(name: str) -> bool:
+    """Return whether a function's name begins with a participle, which says what something is, not what is done."""
+    first = name.strip("_").partition("_")[0]
+    return first in _IRREGULAR or (first.endswith("ed") and first not in _NO_PARTICIPLES)
+
+
+def find_imports(sources: Sources) -> dict[str, set[str]]:
+    """Return which modules of the simulator each of them imports, for types only included."""
+    names = {
+        "pyptx." + path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): module
+        for path, module in sources.items()
+        if path.startswith("sim/")
+    }
+    imports: dict[str, set[str]] = {}
+    for name, module in names.items():
+        targets = set[str]()
+        for node in ast.walk(module):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                targets |= {item if item in names else node.module for item in _list_items(node)}
+            elif isinstance(node, ast.Import):
+                targets |= {alias.name for alias in node.names}
+        imports[name] = (targets & names.keys()) - {name}
+    return imports
+
+
+def _list_items(node: ast.ImportFrom) -> list[str]:
+    return [f"{node.module}.{alias.name}" for alias in node.names]
+
+
+def count_in_circles(imports: Mapping[str, set[str]]) -> int:
+    """Return how many modules can reach themselves along imports."""
+    return sum(name in _reach(imports, name) for name in imports)
+
+
+def _reach(imports: Mapping[str, set[str]], start: str) -> set[str]:
+    reached, waiting = set[str](), [*imports[start]]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting.extend(imports[name])
+    return reached
+
+
+def measure(folder: Path) -> dict[str, str]:
+    """Return the counts for a package."""
+    sources = read_sources(folder)
+    functions, imports = list(list_functions(sources)), find_imports(sources)
+    comparisons = list(list_comparisons(sources))
+    named = [item.name for item in functions if not item.name.startswith("__") and not _is_property(item)]
+    lengths = [(item.end_lineno or item.lineno) - item.lineno + 1 for item in functions]
+    return {
+        "modules": f"{len(sources):,}",
+        "lines": f"{count_lines(folder):,}",
+        "opcodes compared outside of the table": f"{len(comparisons)} in {len(set(comparisons))} modules",
+        "modules of the simulator": f"{len(imports)}",
+        "imports between them": f"{sum(map(len, imports.values())):,}",
+        "of these modules in circles": f"{count_in_circles(imports)}",
+        f"functions of more than {LONG} lines": f"{sum(length > LONG for length in lengths)}",
+        "functions named by a participle": f"{sum(map(has_participle, named)) / len(named):.1%}",
+    }
+
+
+def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any("property" in ast.unparse(item) for item in node.decorator_list)
+
+
+def measure_commit(commit: str) -> dict[str, str]:
+    """Return the counts for the package at a commit."""
+    git = ["git", "-C", str(ROOT), "archive", "--format=tar", commit, "pyptx"]
+    archive = subprocess.run(git, capture_output=True, check=True).stdout
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(fileobj=BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+        return measure(Path(folder) / "pyptx")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the counts of both commits side by side."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--before", default=BEFORE, metavar="COMMIT")
+    before = options.parse_args(argv).before
+    then, now = measure_commit(before), measure(ROOT / "pyptx")
+    print(f"{'':40}{before:>20}{'now':>20}")
+    for name, value in now.items():
+        print(f"{name:40}{then[name]:>20}{value:>20}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -44,6 +44,24 @@ def is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
+def explain_problem(folder: Path) -> str:
+    """Return why nothing can be kept in the user's cache folder; empty if it can be."""
+    if os.environ.get(SWITCH) == "0":
+        return f"the environment variable {SWITCH} is 0"
+    try:
+        descriptor, path = tempfile.mkstemp(_UNFINISHED, dir=make_private(folder))
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(bytes(4096))
+        finally:
+            os.unlink(path)
+    except OSError as why:
+        return f"{why.filename or folder}: {why.strerror}"
+    except Untrusted as why:
+        return str(why)
+    return ""
+
+
 @dataclass(slots=True)
 class Store:
     """The files of a folder: their names end with the suffix. If they exceed the limit, those that were not used for

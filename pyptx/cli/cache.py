@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from pyptx.cache import find_cache
+from pyptx.cache import explain_problem, find_cache
 from pyptx.cli import OK, UNUSABLE
 from pyptx.cli.output import complain, print_json
 from pyptx.diagnostics import escape_unprintable, format_count
@@ -37,11 +37,14 @@ def run(args: argparse.Namespace) -> int:
         for part in parts:
             if (folder / part).is_dir() and not (folder / part).is_symlink():
                 shutil.rmtree(folder / part)
+    problem = explain_problem(folder)
     if args.json:
         counts = {part: {"files": count, "bytes": size} for part, (count, size) in sizes.items()}
-        print_json({"folder": str(folder), **counts})
+        print_json({"folder": str(folder), "problem": problem, **counts})
         return OK
     print(escape_unprintable(str(folder)))
+    if problem:
+        print(escape_unprintable(f"nothing is kept: {problem}"))
     for part, (count, size) in sizes.items():
         removed = "removed " if args.clear is not None else ""
         print(f"{part:8}{removed}{format_count('file', count)}, {-(-size // 1000):,} kB: {PARTS[part]}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -33,9 +35,34 @@ def test_it_shows_what_is_there(home: Path, capsys: pytest.CaptureFixture[str]) 
     )
     assert main(["cache", "--json"]) == OK
     assert json.loads(capsys.readouterr().out) == {
-        "folder": str(home), "cubins": {"files": 1, "bytes": 2032}, "code": {"files": 1, "bytes": 2032},
+        "folder": str(home), "problem": "", "cubins": {"files": 1, "bytes": 2032}, "code": {"files": 1, "bytes": 2032},
         "tuning": {"files": 0, "bytes": 0}, "driver": {"files": 0, "bytes": 0},
     }  # fmt: skip
+
+
+def test_it_says_why_nothing_is_kept(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explain() -> str:
+        assert main(["cache"]) == OK
+        return capsys.readouterr().out.splitlines()[1]
+
+    home.chmod(0o777)
+    assert explain() == f"nothing is kept: {home} belongs to another user or is writable by others: remove it"
+    home.chmod(0o700)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.open", _fail)
+        assert explain().startswith(f"nothing is kept: {home}")
+        assert explain().endswith(": No space left on device")
+    monkeypatch.setenv("PYPTX_CACHE", "0")
+    assert explain() == "nothing is kept: the environment variable PYPTX_CACHE is 0"
+    monkeypatch.delenv("PYPTX_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/1/x")
+    assert explain().startswith("nothing is kept: /proc/1/x")
+
+
+def _fail(path: str, *arguments: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
 
 def test_it_removes_a_part_or_all_parts(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

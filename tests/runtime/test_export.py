@@ -120,6 +120,8 @@ def test_the_launcher_in_c_runs_kernels_like_python(tmp_path: Path) -> None:
     sources = ["main.c", *(f"{manifest['kernel']}.c" for manifest in manifests)]
     options = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", "-o", "main", str(find_library())]
     subprocess.run([*find_compiler(), *sources, *options], cwd=tmp_path, check=True)
+    as_cpp = ["-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{INCLUDE}"]
+    subprocess.run([*find_compiler(), *as_cpp, *sources[1:]], cwd=tmp_path, check=True)
     environment = make_environment(Settings(from_images=True, check="none"))
     process = subprocess.run(["./main"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (process.returncode, process.stdout, process.stderr) == (0, "", "")

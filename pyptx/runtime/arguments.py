@@ -69,6 +69,9 @@ def _find_misfits(tile: Tile, array: Described) -> list[str]:
         problems.append(f"expected dtype {names[0]}, found {array.dtype}")
     if len(array.shape) != tile.rank:
         problems.append(f"expected {format_count('dimension', tile.rank)}, found shape {array.shape}")
+    # Sizes may be symbols of a compiler, which comparisons would fix.
+    elif any(isinstance(size, int) and not size for size in array.shape):  # pyright: ignore[reportUnnecessaryIsInstance]
+        problems.append(f"expected at least one element, found shape {array.shape}")
     if array.misaligned:
         problems.append(f"expected elements aligned to {format_count('byte', array.misaligned)}; use x.copy()")
     if not array.is_contiguous:

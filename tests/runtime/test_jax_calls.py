@@ -95,6 +95,7 @@ WRONG: list[Callable[[Any], Any]] = [
     lambda x: product(x, x, n=5),
     lambda x: product(x, x, sclae=5),
     lambda x: product(x, x, grid=(0,)),
+    lambda x: product(x[:0], x[:0]),
 ]
 
 

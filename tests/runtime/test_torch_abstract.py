@@ -63,6 +63,7 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "option": lambda x: product(x, x, other=2),
     "number of raw parameters": lambda x: shift(x.reshape(1, 32), args=[1.0]),
     "fixed size": lambda x: double_in_place(x[:16]),
+    "no element": lambda x: product(x[:0], x[:0]),
 }
 
 

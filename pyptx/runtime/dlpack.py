@@ -118,8 +118,8 @@ class _Export:
 _EXPORTS: dict[int, _Export] = {}
 
 
-def _forget(address: int | None) -> None:
-    _EXPORTS.pop(address or 0, None)
+def _forget(address: int | None, exports: dict[int, _Export] = _EXPORTS) -> None:
+    exports.pop(address or 0, None)
 
 
 _FORGET = _Deleter(_forget)
@@ -166,11 +166,15 @@ _get_pointer: Any = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c
 )
 
 
-def _destroy(capsule: int) -> None:
-    """Free what a capsule describes, unless a consumer has taken it over, which renames the capsule."""
-    for name in _KINDS_OF_CAPSULE:
-        if _is_valid(capsule, name):
-            _forget(_get_pointer(capsule, name))
+def _destroy(
+    capsule: int, names: tuple[bytes, ...] = tuple(_KINDS_OF_CAPSULE), is_valid: Any = _is_valid,
+    get_pointer: Any = _get_pointer, forget: Any = _forget,
+) -> None:  # fmt: skip
+    """Free what a capsule describes, unless a consumer has taken it over, which renames the capsule. The defaults are
+    there when the interpreter ends and the module's variables are gone."""
+    for name in names:
+        if is_valid(capsule, name):
+            forget(get_pointer(capsule, name))
 
 
 _DESTROY_CALLBACK = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_destroy)

@@ -66,7 +66,6 @@ def _store(
     address: Value, outs: Value, coordinates: Value, data: Value,
 ) -> None:  # fmt: skip
     values = as_tuple(data)
-    values = values * count if len(values) == 1 else values
     for image, positions in _group_by_image(site, geometry, space, address, lanes, mask):
         image.levels[0].copy_before_write()
         if modifiers[0] == "p":

@@ -148,3 +148,30 @@ def test_a_finding_as_json() -> None:
 def test_codes_are_unique_and_every_rule_has_a_remedy() -> None:
     assert len({rule.code for rule in RULES}) == len(RULES)
     assert all(rule.code.startswith("PTX09") and rule.why and REMEDIES[rule.code] for rule in RULES)
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
+def test_moves_of_several_warps_are_compared_and_recorded(together: bool) -> None:
+    engine = Hazards()
+    grid = engine.launch(place(), 128, tensor=True)
+    engine.start(grid, [0], [0])
+    engine.tensor.alloc(group(WARP), place(1), 0, 32)
+    engine.barriers.bar(group(np.arange(128)), place(2), 0, 128, "sync")
+    groups, lanes = [group(WARP + 32 * warp) for warp in range(4)], 32 * np.arange(4)
+
+    def move(line: int, first: int, *, stores: bool) -> None:
+        columns = np.full(4, first)
+        if together:
+            engine.tensor.move_all(groups, place(line), columns, 8, lanes, 32, stores=stores)
+            return
+        for warp, lane in zip(groups, lanes.tolist(), strict=True):
+            engine.tensor.move(warp, place(line), first, 8, lane, 32, stores=stores)
+
+    move(3, 0, stores=True)
+    move(4, 8, stores=True)
+    assert not [*engine.findings]
+    move(5, 4, stores=False)
+    found = {
+        (finding.rule.code, finding.place.text, finding.other and finding.other.text) for finding in engine.findings
+    }
+    assert found == {("PTX0939", "line 5", "line 3"), ("PTX0939", "line 5", "line 4")}

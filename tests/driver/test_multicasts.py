@@ -34,7 +34,7 @@ def make_team(count):
 
 call("cuCtxSetCurrent", contexts[0])
 """
-ALL_REDUCE = """\
+LAUNCHES = """\
 text = '''
 .version 8.4
 .target sm_90
@@ -88,6 +88,8 @@ for device, context in enumerate(contexts):
     kernel = load(text.replace("red.FIRST", "red." + FIRST).replace("TEAM", str(COUNT)), "reduce")
     number = ctypes.c_uint32(device)
     print(launch(kernel, 1, 32 * COUNT, memory[device], shared, number, stream=ask("cuStreamCreate", 1)))
+"""
+RESULTS = """\
 for device, context in enumerate(contexts):
     call("cuCtxSetCurrent", context)
     print(try_call("cuCtxSynchronize"))
@@ -100,20 +102,38 @@ for address in memory:
 
 
 def test_devices_sum_their_replicas(run_program: Run) -> None:
-    program = "COUNT, ALLOWED, FIRST = 3, [0, 1, 2], 'release'\n" + START + ALL_REDUCE
+    program = "COUNT, ALLOWED, FIRST = 3, [0, 1, 2], 'release'\n" + START + LAUNCHES + RESULTS
     process = run_program(program, order="deferred", count=3)
     assert (process.stdout, process.stderr) == ("0\n" * 6 + "True\n" * 3, "")
 
 
 def test_a_race_with_the_memory_of_a_replica_is_found(run_program: Run) -> None:
-    program = "COUNT, ALLOWED, FIRST = 2, [0, 1], 'relaxed'\n" + START + ALL_REDUCE
+    program = "COUNT, ALLOWED, FIRST = 2, [0, 1], 'relaxed'\n" + START + LAUNCHES + RESULTS
     process = run_program(program, order="deferred", count=2)
     assert re.findall(r"<ptx>:(\d+):5: error\[(PTX\d+)\]", process.stderr) == [("34", "PTX0901")]
     assert "st.global.f32` at <ptx>:19:5" in process.stderr
 
 
+WITHOUT_WAITING = """\
+result = (ctypes.c_float * (32 * COUNT))()
+stream, other = ask("cuStreamCreate", 1), ask("cuStreamCreate", 1)
+call("cuMemFreeAsync", ask("cuMemAllocAsync", 4, other), other)
+call("cuStreamSynchronize", other)
+call("cuMemcpyDtoHAsync_v2", result, memory[0], 128 * COUNT, stream)
+call("cuStreamSynchronize", stream)
+"""
+"""All kernels run before memory is freed, but the copy waits for none of them."""
+
+
+def test_what_a_kernel_has_observed_orders_only_work_after_that_kernel(run_program: Run) -> None:
+    program = "COUNT, ALLOWED, FIRST = 2, [0, 1], 'release'\n" + START + LAUNCHES + WITHOUT_WAITING
+    process = run_program(program, order="deferred", count=2)
+    assert sorted(set(re.findall(r"error\[(PTX\d+)\]", process.stderr))) == ["PTX1301"]
+    assert re.search(r"the copy of \d+ bytes .*reads .*, which the launch of `reduce` .*writes", process.stderr)
+
+
 def test_a_device_needs_access_to_the_mapping(run_program: Run) -> None:
-    program = "COUNT, ALLOWED, FIRST = 2, [0], 'release'\n" + START + ALL_REDUCE
+    program = "COUNT, ALLOWED, FIRST = 2, [0], 'release'\n" + START + LAUNCHES + RESULTS
     process = run_program(program, order="deferred", count=2)
     assert process.stdout.splitlines()[2:] == ["700", "700"]
     assert "error[PTX1110]: `multimem.red.release.sys.global.add.u32` at 0x" in process.stderr

@@ -87,7 +87,7 @@ for device, context in enumerate(contexts):
     call("cuCtxSetCurrent", context)
     kernel = load(text.replace("red.FIRST", "red." + FIRST).replace("TEAM", str(COUNT)), "reduce")
     number = ctypes.c_uint32(device)
-    print(launch(kernel, 1, 32 * COUNT, memory[device], shared, number, stream=ask("cuStreamCreate", 1)))
+    print(launch(kernel, 1, 32 * COUNT + 32, memory[device], shared, number, stream=ask("cuStreamCreate", 1)))
 """
 RESULTS = """\
 for device, context in enumerate(contexts):
@@ -119,10 +119,11 @@ result = (ctypes.c_float * (32 * COUNT))()
 stream, other = ask("cuStreamCreate", 1), ask("cuStreamCreate", 1)
 call("cuMemFreeAsync", ask("cuMemAllocAsync", 4, other), other)
 call("cuStreamSynchronize", other)
-call("cuMemcpyDtoHAsync_v2", result, memory[0], 128 * COUNT, stream)
+call("cuMemcpyDtoHAsync_v2", result, memory[0] + 128 * COUNT, 128, stream)
 call("cuStreamSynchronize", stream)
 """
-"""All kernels run before memory is freed, but the copy waits for none of them."""
+"""All kernels run before memory is freed, but the copy waits for none of them. It reads what the last warp of device 0
+has stored, which only the kernel of device 1 has waited for."""
 
 
 def test_what_a_kernel_has_observed_orders_only_work_after_that_kernel(run_program: Run) -> None:

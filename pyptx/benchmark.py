@@ -136,8 +136,8 @@ def _time_host(work: Work) -> float:
 def count_pauses(host: float, pause: float, *, flush: bool) -> int:
     """Return how often to overwrite memory before a run, so that the GPU is busy until the host has submitted the run:
     else it would wait for the host between the events."""
-    needed = math.ceil(_RESERVE * (host + _EVENTS) / pause) if pause else 0
-    return min(max(needed, int(flush)), _MOST_PAUSES)
+    count = math.ceil(_RESERVE * (host + _EVENTS) / pause) if pause else 0
+    return min(max(count, int(flush)), _MOST_PAUSES)
 
 
 def _time(work: Work, stream: int) -> float:

@@ -91,10 +91,10 @@ def operator(kernel: Callable[..., Any], name: str | None = None) -> Any:
     """
     torch: Any = import_module("torch")
     if kernel in _PAIRS:
-        found = import_module("pyptx.runtime.torch_gradients").find_pair_operator(_PAIRS[kernel], name)
+        definition = import_module("pyptx.runtime.torch_gradients").find_pair_operator(_PAIRS[kernel], name)
     else:
-        found = import_module("pyptx.runtime.torch_operators").find_operator(kernel, None, name)
-    return getattr(torch.ops.pyptx, found.signature[0])
+        definition = import_module("pyptx.runtime.torch_operators").find_operator(kernel, None, name)
+    return getattr(torch.ops.pyptx, definition.signature[0])
 
 
 def declare_sharding(kernel: Callable[..., Any], *dims: str) -> None:

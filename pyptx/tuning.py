@@ -147,8 +147,8 @@ def _list_configurations(kernel: Tunable, space: Mapping[str, Sequence[Any]]) ->
     empty = [name for name, values in space.items() if hasattr(values, "__len__") and not len(values)]
     if unknown or empty or not space:
         choices = ", ".join(kernel.template_params) or "none"
-        what = f"{', '.join(unknown)} are none" if unknown else f"no values for {', '.join(empty) or 'any'}"
-        text = f"the space of `{kernel.name}` consists of template parameters and their values: {what}"
+        reason = f"{', '.join(unknown)} are none" if unknown else f"no values for {', '.join(empty) or 'any'}"
+        text = f"the space of `{kernel.name}` consists of template parameters and their values: {reason}"
         raise PtxError([TUNING.report(None, text, help=f"its template parameters: {choices}")])
     for name, values in space.items():
         if isinstance(values, str) or not isinstance(values, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -225,8 +225,8 @@ def _try_all(
         expected = [*outputs.values()] if expected is None else expected
         problem = "; ".join(
             text
-            for (name, found), right in zip(outputs.items(), expected, strict=True)
-            if (text := compare(name, found, right, request.rtol, request.atol))
+            for (name, result), right in zip(outputs.items(), expected, strict=True)
+            if (text := compare(name, result, right, request.rtol, request.atol))
         )
         trials.append(
             Trial(configuration, None, problem) if problem else _measure(kernel, request, configuration, cost)

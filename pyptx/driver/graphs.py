@@ -253,14 +253,14 @@ def _pair(old: Graph, new: Graph, pairs: list[tuple[Node, Node]]) -> tuple[Chang
 
 def find_ancestors(nodes: Iterable[Node]) -> set[Node]:
     """Return nodes and all on which they depend."""
-    seen: set[Node] = set()
+    ancestors: set[Node] = set()
     pending = list(nodes)
     while pending:
         node = pending.pop()
-        if node not in seen:
-            seen.add(node)
+        if node not in ancestors:
+            ancestors.add(node)
             pending += node.dependencies
-    return seen
+    return ancestors
 
 
 def draw(graph: Graph) -> str:

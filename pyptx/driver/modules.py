@@ -87,9 +87,9 @@ class Kernel:
 
     def limit_shared(self, driver: Driver, device: int) -> int:
         """Return the most dynamic shared memory that a launch may ask for."""
-        chosen = self.settings.get(MAX_DYNAMIC_SHARED)
-        if chosen is not None:
-            return chosen
+        limit = self.settings.get(MAX_DYNAMIC_SHARED)
+        if limit is not None:
+            return limit
         static = self.measure_shared(driver)
         most = sm_limits(driver.devices[device].target).shared_per_cta if static > STATIC_SHARED else STATIC_SHARED
         return most - static
@@ -171,8 +171,8 @@ def load_text(driver: Driver, text: str) -> LoadedImage:
 def read_compiler(text: str) -> str:
     """Return what the first comments say of the compiler: `NVIDIA NVVM Compiler, V13.4.92`; empty if nothing."""
     lines = takewhile(lambda line: line.startswith("//") or not line.strip(), text.splitlines())
-    found = [_COMPILER.search(line) for line in lines]
-    return ", ".join(match[1] for match in found if match)
+    matches = [_COMPILER.search(line) for line in lines]
+    return ", ".join(match[1] for match in matches if match)
 
 
 def _parse(text: str) -> Module:

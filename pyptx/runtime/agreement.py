@@ -12,27 +12,27 @@ from pyptx.runtime.arrays import Array
 _MOST_SHOWN = 3
 
 
-def compare(name: str, found: Array, expected: Array, rtol: float | None, atol: float | None) -> str:
+def compare(name: str, result: Array, expected: Array, rtol: float | None, atol: float | None) -> str:
     """Return what differs between an output and its reference, or nothing."""
-    if found.shape != expected.shape:
-        raise TypeError(f"`{name}`: the reference has shape {expected.shape}, expected {found.shape}")
-    if found.dtype.kind in "iub":
-        differs, bound = found != expected, "exactly"
+    if result.shape != expected.shape:
+        raise TypeError(f"`{name}`: the reference has shape {expected.shape}, expected {result.shape}")
+    if result.dtype.kind in "iub":
+        differs, bound = result != expected, "exactly"
     else:
-        relative = 2 * _find_last_place(found.dtype) if rtol is None else rtol
+        relative = 2 * _find_last_place(result.dtype) if rtol is None else rtol
         absolute = 0.0 if atol is None else atol
-        found, expected = found.astype(np.float64), expected.astype(np.float64)
-        agrees = np.isclose(found, expected, rtol=relative, atol=absolute, equal_nan=True)
+        result, expected = result.astype(np.float64), expected.astype(np.float64)
+        agrees = np.isclose(result, expected, rtol=relative, atol=absolute, equal_nan=True)
         differs, bound = ~agrees, f"within rtol={relative:g}, atol={absolute:g}"
     count = int(np.count_nonzero(differs))
     if not count:
         return ""
     places = np.argwhere(differs)[:_MOST_SHOWN]
-    shown = "; ".join(
-        f"[{', '.join(map(str, place))}] is {found[tuple(place)]}, expected {expected[tuple(place)]}"
+    examples = "; ".join(
+        f"[{', '.join(map(str, place))}] is {result[tuple(place)]}, expected {expected[tuple(place)]}"
         for place in places.tolist()
     )
-    return f"`{name}`: {count} of {found.size} elements differ from the reference, compared {bound}: {shown}"
+    return f"`{name}`: {count} of {result.size} elements differ from the reference, compared {bound}: {examples}"
 
 
 def _find_last_place(dtype: np.dtype[Any]) -> float:

@@ -29,19 +29,23 @@ def run(
     inputs = [*views.values(), *(value for value in plan.scalars.values() if isinstance(value, DeviceView))]
     with explain_failures(plan), in_context(device):
         current = streams.find_current(library, device)
-        chosen = _choose_stream(stream, current, inputs)
+        launch_stream = _choose_stream(stream, current, inputs)
         owner = streams.find_owner(stream, library, device)
-        allocations = allocate(plan.outputs, library, device, chosen, owner) if missing else []
+        allocations = allocate(plan.outputs, library, device, launch_stream, owner) if missing else []
         memory = {**views, **dict(zip(missing, (view for view, _ in allocations), strict=True))}
         others = list_streams(inputs, current)
-        streams.order_after(chosen, others)
-        _synchronize_exports(inputs, chosen)
+        streams.order_after(launch_stream, others)
+        _synchronize_exports(inputs, launch_stream)
         launch(
-            plan, {name: view.address for name, view in memory.items()}, device=device, stream=chosen,
+            plan, {name: view.address for name, view in memory.items()}, device=device, stream=launch_stream,
             cooperative=cooperative, programmatic=programmatic,
         )  # fmt: skip
-        streams.order_before(chosen, list_streams(inputs, None))
-        _keep([*inputs, *memory.values()], chosen, is_current=current is None or streams.is_same(chosen, current))
+        streams.order_before(launch_stream, list_streams(inputs, None))
+        _keep(
+            [*inputs, *memory.values()],
+            launch_stream,
+            is_current=current is None or streams.is_same(launch_stream, current),
+        )
     return [value for _, value in allocations]
 
 
@@ -56,8 +60,8 @@ def _choose_stream(stream: Any, current: int | None, views: Sequence[DeviceView]
 
 def list_streams(views: Iterable[DeviceView], current: int | None) -> list[int]:
     """Return the streams whose work the memory of arrays waits for."""
-    named = [view.stream for view in views if view.stream is not None]
-    return named if current is None else [current, *named]
+    own = [view.stream for view in views if view.stream is not None]
+    return own if current is None else [current, *own]
 
 
 def _synchronize_exports(views: Iterable[DeviceView], stream: int) -> None:

@@ -24,8 +24,8 @@ def differentiate(
     def run_backward(saved: Any, gradients: Any) -> Any:
         inputs, nothing = saved
         results = backward(*inputs, *jax.tree.leaves(gradients))
-        given = jax.tree.leaves(results)
-        return (*given, *nothing[len(given) :])
+        leaves = jax.tree.leaves(results)
+        return (*leaves, *nothing[len(leaves) :])
 
     function.defvjp(run_forward, run_backward)
     return function

@@ -121,8 +121,8 @@ def check_limits(plan: Plan, device: int) -> None:
         ("bytes of dynamic shared memory", shared, names.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
     ]
     problems = [
-        f"{what} must not exceed {limit}, found {value}"
-        for what, value, name in checks
+        f"{subject} must not exceed {limit}, found {value}"
+        for subject, value, name in checks
         if value > (limit := find_limit(name, device))
     ]
     cluster = (*plan.definition.cluster, 1, 1)[:3]

@@ -92,7 +92,7 @@ def call_operator(
     name, input_names, output_names, raw_names, numbers, returns = signature
     targets = [] if out is None else _as_list(out)
     tensors = _convert(input_names, inputs, "input")
-    given = _convert(output_names if targets else (), targets, "output")
+    results = _convert(output_names if targets else (), targets, "output")
     # Dynamo traces annotations, but no subscripted types that are called.
     values: dict[str, Any] = {**keywords}
     typed: dict[str, Any] = {}
@@ -117,12 +117,12 @@ def call_operator(
         typed["grid"] = _as_list(grid)
     if texts:
         typed["options"] = ", ".join(texts)
-    if memory or (given and raw_names):
+    if memory or (results and raw_names):
         typed["memory"] = memory
-    torch_operators.check_call(name, len(tensors) + len(given) + len(memory), options.get("stream") is not None)
+    torch_operators.check_call(name, len(tensors) + len(results) + len(memory), options.get("stream") is not None)
     operator = getattr(torch.ops.pyptx, name)
-    if given:
-        operator.out(*tensors, **typed, **dict(zip(output_names, given, strict=True)))
+    if results:
+        operator.out(*tensors, **typed, **dict(zip(output_names, results, strict=True)))
         return targets[0] if len(targets) == 1 else tuple(targets)
     if output_names:
         # PyTorch caches what it compiles by the text of the graph, which must say whatever the results depend on.

@@ -79,7 +79,7 @@ def differentiate(
 ) -> tuple[Any, ...]:
     """Return the gradient of each input, None for those that need none."""
     names = [name for name, _ in pair.forward.definition.tensors]
-    late = [name for name, needed in [*zip(names, needs, strict=False)][pair.gradients :] if needed]
+    late = [name for name, is_needed in [*zip(names, needs, strict=False)][pair.gradients :] if is_needed]
     if late:
         text = (
             f"`{pair.backward.name}` has no output for the gradient of `{late[0]}`, input {names.index(late[0])} of "
@@ -89,5 +89,5 @@ def differentiate(
     dense = [gradient.resolve_conj().resolve_neg().contiguous() for gradient in gradients]
     results = pair.backward(*saved, *dense, **options)
     results = cast("tuple[Any, ...]", results) if isinstance(results, tuple) else (results,)
-    wanted = [result if needed else None for result, needed in zip(results, needs, strict=False)]
-    return (*wanted, *(None for _ in needs[pair.gradients :]))
+    gradients = [result if is_needed else None for result, is_needed in zip(results, needs, strict=False)]
+    return (*gradients, *(None for _ in needs[pair.gradients :]))

@@ -122,9 +122,9 @@ def _make_operator(kernel: Recorded, gradient: Gradient | None, name: str | None
     sizes = chain.from_iterable(each.shape_variables for each in kernels)
     scalars = [param.name for param in params if param.array_size is None and param.type.ptx[1] in _TYPES]
     numbers = tuple(dict.fromkeys((*sizes, *scalars)))
-    taken = [word for word in (*tensors, *(param.name for param in params)) if word in (*_OPTIONS, *_ARGUMENTS)]
-    if taken:
-        text = f"PyTorch calls an argument `{taken[0]}` that is none of the parameters of `{kernel.name}`"
+    conflicts = [word for word in (*tensors, *(param.name for param in params)) if word in (*_OPTIONS, *_ARGUMENTS)]
+    if conflicts:
+        text = f"PyTorch calls an argument `{conflicts[0]}` that is none of the parameters of `{kernel.name}`"
         raise PtxError([TRANSFORMS.report(None, text, help="rename the parameter")])
     raw_names = tuple(dict.fromkeys(param.name for param in params))
     returns = ", ".join(f"{tile.dtype.name}[{', '.join(map(str, tile.shape))}]" for tile in kernel.out_specs)

@@ -83,10 +83,10 @@ def assert_matches(
     if not cases or not orders:
         raise ValueError("nothing to compare: pass at least one shape, one schedule and one seed")
     trials = [Trial(tuple(shape.items()), *order, data_seed) for shape, order in product(cases, orders)]
-    found = _find_failure(subject, trials, executor, processes)
-    if found is None:
+    smallest = _find_failure(subject, trials, executor, processes)
+    if smallest is None:
         return Match(kernel.name, len(cases), len(orders), len(trials))
-    trial, failure = _shrink(subject, *found, orders, multiple_of or {})
+    trial, failure = _shrink(subject, *smallest, orders, multiple_of or {})
     raise MismatchError(_explain(subject, trial, failure), trial, failure)
 
 
@@ -111,35 +111,35 @@ def _shrink(
     subject: Subject, trial: Trial, failure: Failure, orders: Sequence[tuple[str, int]], steps: Mapping[str, int]
 ) -> tuple[Trial, Failure]:
     """Return the smallest failing shape that the steps allow, and the first order that fails there."""
-    found = trial, failure
+    smallest = trial, failure
 
     def fails(candidate: Trial) -> bool:
-        nonlocal found
+        nonlocal smallest
         result = run_trial(subject, candidate)
         if result is None or not failure.resembles(result):
             return False
-        found = candidate, result
+        smallest = candidate, result
         return True
 
     for name, step in steps.items():
-        passing, failing = 0, dict(found[0].shape)[name] // step
+        passing, failing = 0, dict(smallest[0].shape)[name] // step
         size = 1
         while size < failing:
-            if fails(found[0].with_dim(name, size * step)):
+            if fails(smallest[0].with_dim(name, size * step)):
                 failing = size
             else:
                 passing, size = size, 2 * size
         while failing - passing > 1:
             middle = (passing + failing) // 2
-            if fails(found[0].with_dim(name, middle * step)):
+            if fails(smallest[0].with_dim(name, middle * step)):
                 failing = middle
             else:
                 passing = middle
     for schedule, seed in orders:
-        candidate = replace(found[0], schedule=schedule, seed=seed)
-        if candidate == found[0] or fails(candidate):
+        candidate = replace(smallest[0], schedule=schedule, seed=seed)
+        if candidate == smallest[0] or fails(candidate):
             break
-    return found
+    return smallest
 
 
 def _explain(subject: Subject, trial: Trial, failure: Failure) -> str:

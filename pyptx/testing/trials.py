@@ -89,8 +89,8 @@ def run_trial(subject: Subject, trial: Trial) -> Failure | None:
     names = [name for name, _ in kernel.definition.tensors[len(kernel.in_specs) :]]
     references = cast("tuple[Any, ...]", expected) if isinstance(expected, tuple) else (expected,)
     if len(references) != len(names):
-        found = format_count("array", len(references))
-        raise TypeError(f"the reference of `{kernel.name}` returned {found} for {format_count('output', len(names))}")
+        count = format_count("array", len(references))
+        raise TypeError(f"the reference of `{kernel.name}` returned {count} for {format_count('output', len(names))}")
     wrong = [
         text
         for name, array in zip(names, references, strict=True)

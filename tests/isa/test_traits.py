@@ -168,9 +168,13 @@ def _compares_opcodes(path: Path) -> bool:
 
 
 def _asks(node: ast.AST) -> bool:
-    """Return whether a comparison or a `match` tests for an opcode by name."""
+    """Return whether a comparison or a `match` tests for an opcode by name, or looks it up in a constant."""
     if isinstance(node, ast.Match):
         return _is_opcode(node.subject)
+    if isinstance(node, ast.Subscript):
+        return _is_name(node.value) and _is_opcode(node.slice)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        return _is_name(node.func.value) and any(map(_is_opcode, node.args))
     if not isinstance(node, ast.Compare):
         return False
     sides = [node.left, *node.comparators]

@@ -104,8 +104,8 @@ def update_dependencies_with_edges(
     capture.require_valid()
     if flags not in (_ADD, _SET):
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    kept = capture.frontiers[stream] if flags == _ADD else {}
-    capture.frontiers[stream] = kept | read_edges(driver, capture.graph, nodes, edges, count)
+    previous = capture.frontiers[stream] if flags == _ADD else {}
+    capture.frontiers[stream] = previous | read_edges(driver, capture.graph, nodes, edges, count)
 
 
 @entry("cuThreadExchangeStreamCaptureMode", "result")

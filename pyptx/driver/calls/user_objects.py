@@ -56,10 +56,10 @@ def retain_in_graph(driver: Driver, thread: Thread, graph: int, handle: int, cou
 @entry("cuGraphReleaseUserObject", "pointer pointer uint")
 def release_in_graph(driver: Driver, thread: Thread, graph: int, handle: int, count: int) -> None:
     owner, item = get_graph(driver, graph), _get(driver, handle, count)
-    kept = owner.objects.get(item, 0) - count
-    if kept < 0:
+    remaining = owner.objects.get(item, 0) - count
+    if remaining < 0:
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    owner.objects[item] = kept
-    if not kept:
+    owner.objects[item] = remaining
+    if not remaining:
         del owner.objects[item]
     item.release(driver, count)

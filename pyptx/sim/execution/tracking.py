@@ -75,9 +75,9 @@ class Tracker:
             about, name = writer.operands.add_constant(step), writer.operands.add_constant(register[0])
             report = f"M.report_unwritten({about}, {name}, L, {mask}, {flags} != {WRITTEN})"
             writer.lines.append(f"if ({flags} != {WRITTEN}).any(): {report}")
-        if move is not None and any(one in self.rows for one in move.sources):
-            sources = [one if one in self.rows else None for one in move.sources]
-            flags = [str(WRITTEN) if one is None else self._view_flags(writer, one) for one in sources]
+        if move is not None and any(source in self.rows for source in move.sources):
+            sources = [source if source in self.rows else None for source in move.sources]
+            flags = [str(WRITTEN) if source is None else self._view_flags(writer, source) for source in sources]
             for register, expression in zip(move.targets, write_flags(writer, step, move, flags), strict=True):
                 self.flag_names[register] = writer.add_temporary()
                 writer.lines.append(f"{self.flag_names[register]} = {expression}")

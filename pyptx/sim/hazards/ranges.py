@@ -33,8 +33,8 @@ class Ranges:
         sources = np.broadcast_to(np.asarray(sources, np.int64), starts.shape)[order]
         before = np.append(np.int64(0), np.maximum.accumulate(ends)[:-1])
         starts = np.maximum(starts, before)
-        kept = starts < ends
-        starts, ends, sources, before = starts[kept], ends[kept], sources[kept], before[kept]
+        nonempty = starts < ends
+        starts, ends, sources, before = starts[nonempty], ends[nonempty], sources[nonempty], before[nonempty]
         begins = np.ones(len(starts), np.bool_)
         begins[1:] = (starts[1:] > before[1:]) | (sources[1:] != sources[:-1])
         first = np.flatnonzero(begins)
@@ -51,12 +51,14 @@ class Ranges:
 
     def subtract(self, others: Sequence[Ranges]) -> Ranges:
         """Return the ranges that no range of the others overlaps."""
-        kept = self
+        remaining = self
         for other in others:
-            apart = np.append(other.starts, np.iinfo(np.int64).max)[np.searchsorted(other.ends, kept.starts, "right")]
-            mask = apart >= kept.ends
-            kept = Ranges(kept.starts[mask], kept.ends[mask], kept.sources[mask])
-        return kept
+            apart = np.append(other.starts, np.iinfo(np.int64).max)[
+                np.searchsorted(other.ends, remaining.starts, "right")
+            ]
+            mask = apart >= remaining.ends
+            remaining = Ranges(remaining.starts[mask], remaining.ends[mask], remaining.sources[mask])
+        return remaining
 
     def select(self, is_kept: Mask) -> Ranges:
         """Return the ranges of some of the accesses."""

@@ -147,7 +147,7 @@ def _work(function: Callable[[Item], Any], items: Sequence[Item], connection: An
     with suppress(EOFError, BrokenPipeError):  # the first process is gone
         while (index := connection.recv()) is not None:
             outcome = _Outcome()
-            with outcome, warnings.catch_warnings(record=True) as shown:
+            with outcome, warnings.catch_warnings(record=True) as caught:
                 outcome.output = function(items[cast("int", index)])
-            outcome.warnings = [(each.message, each.category, each.filename, each.lineno) for each in shown]
+            outcome.warnings = [(each.message, each.category, each.filename, each.lineno) for each in caught]
             connection.send_bytes(outcome.pack())

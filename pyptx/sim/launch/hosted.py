@@ -191,5 +191,5 @@ def run_in_place(
             loaded.space.free(launch.launch.workspace)
     findings = [] if selection is None or checks is None else cite_findings([loaded.module], selection, checks)
     drawing: Any = observers.draw(launch.stats, findings)
-    shown = drawing if timeline else None
-    return Outcome(launch.stats.lane_instructions, str(launch.printed), findings, error, shown, checks)
+    printed = str(launch.printed)
+    return Outcome(launch.stats.lane_instructions, printed, findings, error, drawing if timeline else None, checks)

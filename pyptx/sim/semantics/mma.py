@@ -77,8 +77,10 @@ def _multiply(
             total = multiply(a_values, b_values, (for_a, for_b), start)
         else:
             # Each row of A meets other elements of B.
-            met = np.where(find_stored()[..., None], b_values[:, None], 0)
-            total = multiply(a_values[:, :, None], met, (for_a[:, :, None], for_b[:, None]), start[:, :, None])[:, :, 0]
+            partners = np.where(find_stored()[..., None], b_values[:, None], 0)
+            total = multiply(a_values[:, :, None], partners, (for_a[:, :, None], for_b[:, None]), start[:, :, None])[
+                :, :, 0
+            ]
     else:
         total = accumulate(a_values, b_values, start, (dtype, atype, btype), flags, sm, find_stored=find_stored)
     out = f.mma_accumulator(m, n, from_name(dtype))

@@ -34,6 +34,7 @@ _CODES = {
     faults.LAUNCH_SHAPE: Code.ERROR_INVALID_VALUE, faults.ARGUMENTS: Code.ERROR_INVALID_VALUE,
     faults.OUT_OF_MEMORY: Code.ERROR_LAUNCH_OUT_OF_RESOURCES, faults.LINKING: Code.ERROR_INVALID_PTX,
     faults.UNDEFINED_EXTERN: Code.ERROR_INVALID_PTX, faults.ILLEGAL: Code.ERROR_INVALID_PTX,
+    faults.ASSERTION: Code.ERROR_ASSERT,
 }  # fmt: skip
 _CODE_OF = {rule.code: code for rule, code in _CODES.items()}
 

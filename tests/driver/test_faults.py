@@ -6,10 +6,13 @@ from tests.driver.conftest import Run
 
 MISALIGNED = "st.global.u32 [%rd1+2], 1;"
 FAULTS = {
-    "st.global.u32 [%rd1+4096], 1;": 700, MISALIGNED: 716, "trap;": 719,
+    "st.global.u32 [%rd1+4096], 1;": 700, MISALIGNED: 716, "trap;": 719, "ld.const.u32 %r1, [%rd1];": 717,
+    "mov.u64 %rd1, 64; $to: .callprototype _ (); call %rd1, $to;": 718,
+    "call __assertfail, (0, 0, 7, 0, 1);": 710,
     "mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bar.sync 1, 128; bar.sync 0;": 702,
 }  # fmt: skip
-"""The code of each fault: out of bounds, misaligned, a trap, threads that nothing wakes."""
+"""The code of each fault: out of bounds, misaligned, a trap, memory of another space, a call of what is no function, an
+assertion, threads that nothing wakes."""
 PROGRAM = '''\
 import ctypes
 from calls import *
@@ -17,6 +20,7 @@ TEXT = """
 .version 8.0
 .target sm_80
 .address_size 64
+.extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);
 .visible .entry kernel(.param .u64 out)
 {
     .reg .pred %p<2>;
@@ -64,10 +68,12 @@ broken = ctypes.create_string_buffer(TEXT.replace("ld.param", "ld.parm").encode(
 print(launch(kernel, 1, 2048, memory), try_call("cuModuleLoadData", out, broken))
 print(try_call("cuMemAlloc_v2", out, 1 << 50), try_call("cuStreamSynchronize", 12345))
 print(try_call("cuMemcpyHtoD_v2", memory, image, 65), launch(kernel, 1, 1, 0))
+cubin, pool = ctypes.create_string_buffer(b"\\x7fELF" + bytes(60)), ask("cuDeviceGetDefaultMemPool", 0)
+print(try_call("cuModuleLoadData", out, cubin), try_call("cuMemPoolExportToShareableHandle", out, pool, 1, 0))
 print(ask_all())
 """
     process = run_program(PROGRAM.replace("BODY", "") + program)
-    assert process.stdout == "1 218\n2 400\n1 0\n{0}\n", process.stderr
+    assert process.stdout == "1 218\n2 400\n1 0\n209 801\n{0}\n", process.stderr
 
 
 def test_the_fault_of_one_context_is_not_that_of_another(run_program: Run) -> None:

@@ -34,13 +34,7 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
     if name == "vprintf":
         _print_lanes(machine, site, lanes, base, origin)
     elif name == "__assertfail":
-        first = lanes.shape.select_index(lanes.index[:1])
-        address, place = _load_word(site, lanes, base, 0, "u8")[:1], machine.memory.describe_thread(lanes, 0, name)
-        try:
-            text = _read_strings(site, first, address).get(0, b"(null)").decode("utf-8", "backslashreplace")
-        except Unprintable as why:
-            text = str(why)
-        raise faults.error(faults.TRAP, origin, f"assertion failed: {text}", notes=(place,))
+        _fail_assertion(machine, site, lanes, base, origin)
     elif name == "malloc":
         sizes = _load_word(site, lanes, base, 8, "u8").tolist()
         fill = machine.memory.fresh.to_bytes(4, "little")
@@ -54,6 +48,24 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
                 raise faults.error(faults.BAD_FREE, origin, text, notes=(place,))
     else:
         raise faults.error(faults.UNDEFINED_EXTERN, origin, f"the function `{name}` is called but not defined")
+
+
+def _fail_assertion(machine: Batch, site: Site, lanes: Lanes, base: Array, origin: Origin | None) -> None:
+    """Raise the error of an assertion that failed in these lanes, with the words of the first."""
+    first = lanes.shape.select_index(lanes.index[:1])
+    message, file, name = (_read_text(site, first, _load_word(site, lanes, base, at, "u8")[:1]) for at in (0, 8, 24))
+    notes = [machine.memory.describe_thread(lanes, 0, "__assertfail")]
+    if file:
+        line = int(_load_word(site, lanes, base, 16, "u4")[0])
+        notes.append(f"the assertion is at {file}:{line}" + (f", in `{name}`" if name else ""))
+    raise faults.error(faults.ASSERTION, origin, f"assertion failed: {message or '(null)'}", notes=tuple(notes))
+
+
+def _read_text(site: Site, lane: Lanes, address: Array) -> str:
+    try:
+        return _read_strings(site, lane, address).get(0, b"").decode("utf-8", "backslashreplace")
+    except Unprintable as why:
+        return str(why)
 
 
 def _require_signature(name: str, step: Step, origin: Origin | None) -> None:

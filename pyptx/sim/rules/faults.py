@@ -76,7 +76,7 @@ READ_ONLY = _rule(
 TRAP = _rule(
     20,
     "trap",
-    "The kernel executed `trap`, or an assertion failed.",
+    "The kernel executed `trap`.",
     "setp.eq.u32 %p0, %r1, 5;\n    @%p0 trap;",
     "setp.eq.u32 %p0, %r1, 32;\n    @%p0 trap;",
 )
@@ -148,6 +148,35 @@ PRINTED_FORMAT = Rule(
 )
 PRINTED_TOO_MUCH = Rule(
     "PTX1141", "too much printf output", "The output of a launch is kept in memory, so it is limited to 16 MiB.", "", ""
+)
+_ASSERTS = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.extern .func __assertfail(.param .b64 text, .param .b64 file, .param .b32 line, .param .b64 name, .param .b64 size);
+.global .align 1 .b8 text[8] = {{97, 32, 62, 32, 48, 0}};
+.global .align 1 .b8 file[8] = {{107, 46, 99, 117, 0}};
+.visible .entry k()
+{{
+    .reg .pred %p;
+    .reg .b32 %r;
+    .reg .b64 %rd<3>;
+    mov.u32 %r, %tid.x;
+    setp.lt.u32 %p, %r, {};
+    mov.u64 %rd1, text;
+    cvta.global.u64 %rd1, %rd1;
+    mov.u64 %rd2, file;
+    cvta.global.u64 %rd2, %rd2;
+    @%p call.uni __assertfail, (%rd1, %rd2, 7, %rd2, 1);
+    ret;
+}}
+"""
+ASSERTION = Rule(
+    "PTX1142",
+    "failed assertion",
+    "The condition of an `assert` in device code was false: the kernel called `__assertfail`.",
+    _ASSERTS.format(1),
+    _ASSERTS.format(0),
 )
 _FREES = """\
 .version 8.5

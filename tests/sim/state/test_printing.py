@@ -185,15 +185,17 @@ def test_a_function_of_the_system_is_declared_as_it_is(declaration: str, call: s
 def test_a_failed_assertion_names_the_first_thread_that_failed_and_its_words() -> None:
     body = """add.u32 %r1, %t, 0; setp.lt.u32 %p0, %r1, 5; @%p0 bra on;
 mov.u64 %rd1, text; cvta.global.u64 %rd1, %rd1; cvt.u64.u32 %rd2, %r1; add.u64 %rd1, %rd1, %rd2; sub.u64 %rd1, %rd1, 5;
-call __assertfail, (%rd1, %rd1, 7, %rd1, 1);
+mov.u64 %rd2, file; cvta.global.u64 %rd2, %rd2; mov.u64 %rd3, text; cvta.global.u64 %rd3, %rd3;
+call __assertfail, (%rd1, %rd2, 7, %rd3, 1);
 on:"""
     module = """.extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);
-.global .align 1 .b8 text[40] = "on grids only";"""
+.global .align 1 .b8 text[40] = TEXT;
+.global .align 1 .b8 file[40] = FILE;"""
     text = kernel(body, module=module)
-    text = text.replace('"on grids only"', "{" + ", ".join(str(code) for code in b"on grids only") + "}")
-    assert_reported(
-        text, "PTX1120", "assertion failed: on grids only", "thread (5, 0, 0)", block=64, args=[np.zeros(64, np.int32)]
-    )
+    for name, value in {"TEXT": b"on grids only", "FILE": b"k.cu"}.items():
+        text = text.replace(name, "{" + ", ".join(map(str, value)) + "}")
+    words = ["assertion failed: on grids only", "thread (5, 0, 0)", "the assertion is at k.cu:7, in `on grids only`"]
+    assert_reported(text, "PTX1142", *words, block=64, args=[np.zeros(64, np.int32)])
 
 
 def test_an_argument_that_is_no_address_is_reported_at_the_call() -> None:

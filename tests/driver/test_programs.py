@@ -95,6 +95,46 @@ RACE = """\
 """
 
 
+TICKETS = '''\
+import ctypes
+from calls import *
+start()
+kernel = load("""
+.version 8.0
+.target sm_80
+.address_size 64
+.global .u32 next;
+.visible .entry draw(.param .u64 out)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    shr.u32 %r2, %r1, 5;
+    mul.wide.u32 %rd2, %r2, 4;
+    add.u64 %rd3, %rd1, %rd2;
+    and.b32 %r1, %r1, 31;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 ret;
+    atom.global.add.u32 %r2, [next], 1;
+    st.global.u32 [%rd3], %r2;
+    ret;
+}
+""", "draw")
+out, tickets = ask("cuMemAlloc_v2", 64), (ctypes.c_uint32 * 16)()
+print(launch(kernel, 1, 512, out), try_call("cuMemcpyDtoH_v2", tickets, out, 64), *tickets)
+'''
+
+
+def test_the_schedule_and_the_seed_choose_the_order_of_warps(run_program: Run) -> None:
+    settings = [("eager", 0), ("adversarial", 1), ("random", 2), ("random", 3)]
+    tickets = [run_program(TICKETS, schedule=name, seed=seed).stdout.split() for name, seed in settings]
+    assert [sorted(map(int, words)) for words in tickets] == [[0, 0, *range(16)]] * 4
+    assert len(set(map(tuple, tickets))) == 4
+    assert run_program(TICKETS, schedule="random", seed=3).stdout.split() == tickets[-1]
+
+
 @pytest.mark.parametrize(
     ("barrier", "stop", "code"), [("bar.sync 0;", True, 0), ("", True, 719), ("", False, 0)],
     ids=["with a barrier", "without one", "without one, only reported"],

@@ -257,8 +257,10 @@ call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
 begin()
 allocate()
 print(codes, mode.value, end()[0])
+wrong = ctypes.c_int(3)
+print(try_call("cuThreadExchangeStreamCaptureMode", ctypes.byref(wrong)), wrong.value)
 """
-    assert run(run_program, program) == "[900, 900, 900, 0, 0, 0, 0] 0 0\n"
+    assert run(run_program, program) == "[900, 900, 900, 0, 0, 0, 0] 0 0\n1 3\n"
 
 
 def test_dependencies_of_a_capture_can_be_replaced(run_program: Run) -> None:

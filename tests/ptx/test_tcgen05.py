@@ -73,6 +73,8 @@ CASES: list[tuple[str, Callable[[Operands], Any], str]] = [
     ("sm_100a", lambda x: T.shift(x.t, cta_group=2), "tcgen05.shift.cta_group::2.down [%r0];"),
     ("sm_100a", lambda x: T.commit(smem.mbarrier(2, name="bar")[1]),
      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar+8];"),
+    ("sm_100a", lambda x: T.commit(x.t, space="shared::cluster"),
+     "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r0];"),
     ("sm_100a", lambda x: T.commit(x.t, cta_group=2, multicast=True, multicast_mask=3),
      "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r0], 3;"),
     ("sm_100a", lambda x: T.commit(x.d, multicast_mask=x.rs, space="generic"),

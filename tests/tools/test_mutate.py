@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -352,3 +353,12 @@ def test_survivors_fail_unless_listed(
     write(tmp_path, "QUICK = True\n", files)
     assert main(["--root", str(tmp_path), "--package", "pkg", "--count", "5", "--jobs", "1", "--seed", "1"]) == status
     assert message in capfd.readouterr().out
+
+
+def test_built_extensions_of_the_package_are_copied(tmp_path: Path) -> None:
+    """Git ignores them; without them, tests would only run what is used in their place."""
+    root = tmp_path / "project"
+    write(root, SUMS, {".gitignore": "*.so\n", "pkg/fast.so": "", "other.so": ""})
+    subprocess.run(["git", "init", "--quiet", root], check=True)
+    tree = copy_tree(root, tmp_path / "work", "pkg")
+    assert sorted(path.relative_to(tree.root).as_posix() for path in tree.root.rglob("*.so")) == ["pkg/fast.so"]

@@ -75,8 +75,10 @@ class Tree:
 
 
 def copy_tree(root: Path, folder: Path, package: str) -> Tree:
-    """Copy the files that git tracks or would track into `folder`, and compile them."""
-    for name in list_files(root):
+    """Copy the files that git tracks or would track into `folder`, with the package's built extensions, and compile
+    them."""
+    extensions = [path.relative_to(root) for path in (root / package).rglob("*.so")]
+    for name in (*list_files(root), *extensions):
         target = folder / "tree" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / name, target)

@@ -219,7 +219,14 @@ print(count_free(), try_call("cuMulticastUnbind", team, 0, 0, UNIT))
     assert process.stderr == ""
 
 
-def test_binding_waits_for_the_team(run_program: Run) -> None:
+WAITING = {
+    "binding": 'try_call("cuMulticastBindMem", team, 0, memory, 0, UNIT, 0)',
+    "mapping": 'try_call("cuMemMap", ask("cuMemAddressReserve", UNIT, 0, 0, 0), UNIT, 0, team, 0)',
+}
+
+
+@pytest.mark.parametrize("use", WAITING)
+def test_a_use_waits_for_the_team(run_program: Run, use: str) -> None:
     program = """\
 team, memory = ask("cuMulticastCreate", describe(2)), ask("cuMemCreate", UNIT, properties[0], 0)
 call("cuMulticastAddDevice", team, 0)
@@ -230,11 +237,11 @@ def add():
     call("cuMulticastAddDevice", team, 1)
 said, other = [], threading.Thread(target=add)
 other.start()
-code = try_call("cuMulticastBindMem", team, 0, memory, 0, UNIT, 0)
+code = USE
 other.join()
 print(code, said)
 """
-    process = run_program("COUNT = 2\n" + START + program, count=2)
+    process = run_program("COUNT = 2\n" + START + program.replace("USE", WAITING[use]), count=2)
     text = "pyptx: the call waits for cuMulticastAddDevice, as the team of the object has 1 of 2 devices\\n"
     assert process.stdout == f"0 [b'{text}']\n"
 

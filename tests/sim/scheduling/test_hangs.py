@@ -330,6 +330,14 @@ HANGS: dict[str, Hang] = {
         ("`st.release.gpu.global.u32` at <ptx>:{there}:6 may write it", "CTA 0 warp 0, warp 1 exited"), "PTX0991",
         launch={"grid": 2},
     ),
+    "flag of the last CTA that is searched": Hang(
+        "mov.u32 %r2, %ctaid.x;\nld.param.u64 %rd1, [out];\nsetp.eq.u32 %p1, %r2, 31;\n@%p1 bra set;\n"
+        "poll: ld.acquire.gpu.global.u32 %r1, [%rd1]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;\nbra end;\n"
+        "set: st.release.gpu.global.u32 [%rd1+4], 1; // there\nend:",
+        ("%rd1+4", "%rd1"), "poll `out`", "it holds 0, no thread that can still",
+        ("`st.release.gpu.global.u32` at <ptx>:{there}:6 may write it", "CTA 31 warp 0, warp 1 exited"), "PTX0991",
+        launch={"grid": 32},
+    ),
     "flag in shared memory": Hang(
         LEADER + roles("@%p0 st.volatile.shared.u32 [cell], 1;",
                        "poll: ld.volatile.shared.u32 %r1, [cell]; // here\nsetp.ne.u32 %p2, %r1, 2;\n@%p2 bra poll;"),

@@ -212,6 +212,28 @@ def test_many_ctas_issue_alike(
     np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.parametrize("chosen", [[0, 1], [0, 2], [1, 2, 3]])
+def test_some_ctas_of_many_issue_and_the_others_keep_their_sums(
+    chosen: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(tcgen05_mma, "_multiply")
+    random, m, n, ctas = np.random.default_rng(18), 128, 32, 4
+    shared, tensor = np.zeros((ctas, SPACE), "u1"), np.zeros((ctas, 128, 512), "u4")
+    x, y = t.draw_codes(random, "f16", (ctas, m, 16)), t.draw_codes(random, "f16", (n, 16))
+    old = random.integers(-8, 8, (ctas, m, n)).astype("f4")
+    tensor[:, :, COLUMN : COLUMN + n] = old.view("u4")
+    first = second = 0
+    for cta in range(ctas):
+        first, second = t.place(shared[cta], A_AT, x[cta], Swizzle.B32), t.place(shared[cta], 0, y, Swizzle.B32)
+    bits, members = descriptor("f16", m, n, ("f16", "f16"), "f32"), sum(1 << cta for cta in chosen)
+    text = f"mov.u32 %r1, %ctaid.x; shr.u32 %r1, {members}, %r1; and.b32 %r1, %r1, 1; setp.eq.u32 %q, %r1, 1;\n"
+    text += instruction("@%q tcgen05.mma.cta_group::1.kind::f16", bits, str(first), second, use="%yes")
+    output = t.run(text, shared, tensor, clusters=ctas, check="none")
+    expected = old.astype("f8")
+    expected[chosen] += (t.values(x, "f16") @ t.values(y, "f16").T)[chosen]
+    np.testing.assert_array_equal(result(np.ascontiguousarray(output[:, :, COLUMN : COLUMN + n]), "f32"), expected)
+
+
 @pytest.mark.parametrize("ctas", [1, 3])
 @pytest.mark.parametrize("kind", ["f16", "tf32", "f8f6f4"])
 def test_every_nan_in_d_is_the_canonical_one(kind: str, ctas: int) -> None:

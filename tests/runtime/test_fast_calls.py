@@ -64,6 +64,16 @@ def test_the_second_call_of_a_shape_is_not_bound(bindings: list[Any]) -> None:
     assert len(bindings) == (2 if BUILT else 5)
 
 
+def test_the_latest_eight_shapes_are_repeated(bindings: list[Any]) -> None:
+    scale, x = make_scale(count_blocks), torch.arange(288, dtype=torch.int32)
+    sizes = range(32, 320, 32)
+    for size in (*sizes, *sizes[1:]):
+        assert torch.equal(scale(x[:size]), x[:size] * SCALE)
+    assert len(bindings) == (9 if BUILT else 17)
+    scale(x[:32])
+    assert len(bindings) == (10 if BUILT else 18)
+
+
 def test_several_outputs_and_other_types_are_repeated(bindings: list[Any]) -> None:
     @kernel(in_specs=[Tile(32, s32)], out_specs=[Tile(32, s32), Tile(1, s32)], grid=(1,), block=(32, 1, 1))
     def copy(x: Any, y: Any, z: Any) -> None:

@@ -216,8 +216,10 @@ def test_a_local_function_is_named_if_an_executor_cannot_send_it() -> None:
 
 
 INTERRUPTED = """
-import os, time
+import os, signal, time
 from pyptx import sim
+# A shell starts what runs in the background with the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def attempt(schedule, seed):
     os.write(1, b"begun\\n")
     time.sleep(100 if seed else 0.3)

@@ -104,6 +104,12 @@ def place_of(node: Instruction) -> Place | None:
     return (origin.file, origin.line) if isinstance(origin, PythonFrame) else None
 
 
+def _list_places(node: Instruction) -> set[Place | None]:
+    """Return where an instruction was written, and callers with the same number of line: ptxas names such a caller."""
+    chain = frames(node.origin)[-DEEPEST_CHAIN:] if isinstance(node.origin, PythonFrame) else []
+    return {place_of(node), *((frame.file, frame.line) for frame in chain if frame.line == chain[-1].line)}
+
+
 def _judge_locs(report: Report, node: Instruction, origin: PythonFrame, locs: Locs, files: dict[int, str]) -> None:
     chain = frames(origin)[-DEEPEST_CHAIN:]
     report.counts["loc"] += 1
@@ -132,7 +138,7 @@ def _judge_accesses(
             continue
         report.counts["accesses"] += 1
         node = instruction_of_line.get(step.ptx_line or 0)
-        if node is None or node.opcode not in opcodes.split() or place_of(node) != (step.file, step.line):
+        if node is None or node.opcode not in opcodes.split() or (step.file, step.line) not in _list_places(node):
             report.wrong.append(f"{step.text}: line {step.line} of {step.file}, {node and node.opcode}")
     sass_places = {(step.file, step.line) for step in sass}
     for opcode in ACCESSES:

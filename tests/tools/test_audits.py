@@ -101,7 +101,8 @@ def test_profilers_show_the_python_line_of_every_access(seed: int) -> None:
     for example in random.Random(seed).sample(load_examples(), 5):
         report = audit_lines.audit(example.make(example.targets[0]), dict(example.large))
         assert report.wrong == [], example.name
-        assert report.counts["accesses"] > 5
+        # The smallest example, patterns/dependent_launch, has three.
+        assert report.counts["accesses"] >= 3
 
 
 def test_wrappers_with_values_of_their_options_assemble(seed: int) -> None:

@@ -126,12 +126,12 @@ def _judge_accesses(
     report: Report, sass: Sequence[SassInstruction], instruction_of_line: Mapping[int, Instruction]
 ) -> None:
     """Each access in the machine code names a Python line with that access, and none of these lines is missing."""
-    lines: dict[str, set[Place | None]] = {}
+    lines: dict[str, list[set[Place | None]]] = {}
     for node in instruction_of_line.values():
         # Instructions read parameters directly from the constant bank.
         if node.opcode == "ld" and ".param" in node.modifiers:
             continue
-        lines.setdefault(node.opcode, set()).add(place_of(node))
+        lines.setdefault(node.opcode, []).append(_list_places(node))
     for step in sass:
         opcodes = EXACT.get(step.opcode.split(".")[0])
         if opcodes is None or step.line is None or step.file is None or step.text == NOTHING:
@@ -142,9 +142,9 @@ def _judge_accesses(
             report.wrong.append(f"{step.text}: line {step.line} of {step.file}, {node and node.opcode}")
     sass_places = {(step.file, step.line) for step in sass}
     for opcode in ACCESSES:
-        for place in lines.get(opcode, ()):
-            if place is not None and place not in sass_places:
-                report.wrong.append(f"{opcode} of {place[0]}:{place[1]} is missing from the machine code")
+        for places in lines.get(opcode, ()):
+            if None not in places and places.isdisjoint(sass_places):
+                report.wrong.append(f"{opcode} of {places} is missing from the machine code")
 
 
 def main(argv: list[str] | None = None) -> int:

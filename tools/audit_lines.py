@@ -104,10 +104,10 @@ def place_of(node: Instruction) -> Place | None:
     return (origin.file, origin.line) if isinstance(origin, PythonFrame) else None
 
 
-def _list_places(node: Instruction) -> set[Place | None]:
+def _list_places(node: Instruction) -> frozenset[Place | None]:
     """Return where an instruction was written, and callers with the same number of line: ptxas names such a caller."""
     chain = frames(node.origin)[-DEEPEST_CHAIN:] if isinstance(node.origin, PythonFrame) else []
-    return {place_of(node), *((frame.file, frame.line) for frame in chain if frame.line == chain[-1].line)}
+    return frozenset((place_of(node), *((frame.file, frame.line) for frame in chain if frame.line == chain[-1].line)))
 
 
 def _judge_locs(report: Report, node: Instruction, origin: PythonFrame, locs: Locs, files: dict[int, str]) -> None:
@@ -126,12 +126,12 @@ def _judge_accesses(
     report: Report, sass: Sequence[SassInstruction], instruction_of_line: Mapping[int, Instruction]
 ) -> None:
     """Each access in the machine code names a Python line with that access, and none of these lines is missing."""
-    lines: dict[str, list[set[Place | None]]] = {}
+    lines: dict[str, set[frozenset[Place | None]]] = {}
     for node in instruction_of_line.values():
         # Instructions read parameters directly from the constant bank.
         if node.opcode == "ld" and ".param" in node.modifiers:
             continue
-        lines.setdefault(node.opcode, []).append(_list_places(node))
+        lines.setdefault(node.opcode, set()).add(_list_places(node))
     for step in sass:
         opcodes = EXACT.get(step.opcode.split(".")[0])
         if opcodes is None or step.line is None or step.file is None or step.text == NOTHING:
@@ -144,7 +144,8 @@ def _judge_accesses(
     for opcode in ACCESSES:
         for places in lines.get(opcode, ()):
             if None not in places and places.isdisjoint(sass_places):
-                report.wrong.append(f"{opcode} of {places} is missing from the machine code")
+                names = " or ".join(f"{place[0]}:{place[1]}" for place in places if place)
+                report.wrong.append(f"{opcode} of {names} is missing from the machine code")
 
 
 def main(argv: list[str] | None = None) -> int:

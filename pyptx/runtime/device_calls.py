@@ -41,11 +41,8 @@ def run(
             cooperative=cooperative, programmatic=programmatic,
         )  # fmt: skip
         streams.order_before(launch_stream, list_streams(inputs, None))
-        _keep(
-            [*inputs, *memory.values()],
-            launch_stream,
-            is_current=current is None or streams.is_same(launch_stream, current),
-        )
+        is_current = current is None or streams.is_same(launch_stream, current)
+        _keep([*inputs, *memory.values()], launch_stream, is_current=is_current)
     return [value for _, value in allocations]
 
 

@@ -83,10 +83,10 @@ def assert_matches(
     if not cases or not orders:
         raise ValueError("nothing to compare: pass at least one shape, one schedule and one seed")
     trials = [Trial(tuple(shape.items()), *order, data_seed) for shape, order in product(cases, orders)]
-    smallest = _find_failure(subject, trials, executor, processes)
-    if smallest is None:
+    first = _find_failure(subject, trials, executor, processes)
+    if first is None:
         return Match(kernel.name, len(cases), len(orders), len(trials))
-    trial, failure = _shrink(subject, *smallest, orders, multiple_of or {})
+    trial, failure = _shrink(subject, *first, orders, multiple_of or {})
     raise MismatchError(_explain(subject, trial, failure), trial, failure)
 
 

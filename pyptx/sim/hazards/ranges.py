@@ -53,9 +53,8 @@ class Ranges:
         """Return the ranges that no range of the others overlaps."""
         remaining = self
         for other in others:
-            apart = np.append(other.starts, np.iinfo(np.int64).max)[
-                np.searchsorted(other.ends, remaining.starts, "right")
-            ]
+            positions = np.searchsorted(other.ends, remaining.starts, "right")
+            apart = np.append(other.starts, np.iinfo(np.int64).max)[positions]
             mask = apart >= remaining.ends
             remaining = Ranges(remaining.starts[mask], remaining.ends[mask], remaining.sources[mask])
         return remaining

@@ -78,9 +78,8 @@ def _multiply(
         else:
             # Each row of A meets other elements of B.
             partners = np.where(find_stored()[..., None], b_values[:, None], 0)
-            total = multiply(a_values[:, :, None], partners, (for_a[:, :, None], for_b[:, None]), start[:, :, None])[
-                :, :, 0
-            ]
+            scales = for_a[:, :, None], for_b[:, None]
+            total = multiply(a_values[:, :, None], partners, scales, start[:, :, None])[:, :, 0]
     else:
         total = accumulate(a_values, b_values, start, (dtype, atype, btype), flags, sm, find_stored=find_stored)
     out = f.mma_accumulator(m, n, from_name(dtype))

@@ -145,6 +145,8 @@ class Driver:
         """The work that was submitted, and its order."""
         self.reuses = 0
         """The reuses of addresses that `order` knows."""
+        self.notes: set[str] = set()
+        """What `note` has printed."""
         self.instructions = 0
         """The instructions of all launches so far, the clock of events."""
         self.baseline = Baseline.read(Path(settings.baseline)) if settings.baseline else None
@@ -182,6 +184,12 @@ class Driver:
         except KeyboardInterrupt:
             return INTERRUPTED
         return Code.SUCCESS
+
+    def note(self, text: str) -> None:
+        """Print a text that is no error, the first time."""
+        if text not in self.notes:
+            self.notes.add(text)
+            sys.stderr.write(f"pyptx: {text}\n")
 
     def get_device(self, ordinal: int) -> Device:
         """Return a device by its ordinal."""

@@ -2,8 +2,10 @@
 
 `ptx`: parses and checks without errors, or, with `reports PTX0123` after the language, is reported with that code; a
 first line `// name.ptx` also saves it for the blocks below. `python`: runs, in one namespace per page; a first line
-`# name.py` saves it too. `console`: each `$ pyptx …` prints exactly what stands below it. `sh`: each line is a make
-target that exists. `text`: nothing to run.
+`# name.py` saves it too. `cpp`: saved under the name in its first line `// name.cpp`; it builds without a warning,
+together with the exported launcher that it includes, and runs on the simulated driver without a finding. `console`:
+each `$ pyptx …` prints exactly what stands below it. `sh`: each line is a make target that exists. `text`: nothing to
+run.
 """
 
 from __future__ import annotations
@@ -19,7 +21,12 @@ import pytest
 
 from pyptx.check import check
 from pyptx.diagnostics import Severity
+from pyptx.driver.build import find_compiler
+from pyptx.driver.launcher import make_environment
+from pyptx.driver.library import find_library
+from pyptx.driver.settings import Settings
 from pyptx.parser import parse
+from pyptx.toolchain import find_tool
 from tools.generate import GENERATED
 
 ROOT = Path(__file__).parent.parent.parent
@@ -67,6 +74,24 @@ def run_python(block: Block, folder: Path, names: dict[str, object]) -> None:
     exec(compile("\n" * block.line + block.text, "page", "exec"), names)
 
 
+def run_cpp(block: Block, folder: Path, names: dict[str, object]) -> None:
+    name = re.match(r"// (\w+)\.cpp\n", block.text)
+    (header,) = re.findall(r'^#include "(\w+)\.h"$', block.text, re.MULTILINE)
+    assert name
+    (folder / f"{name[1]}.cpp").write_text(block.text)
+    (launcher,) = folder.glob(f"*/{header}.c")
+    include = Path(find_tool("ptxas").path).parents[1] / "include"
+    options = ["-Wall", "-Wextra", "-Werror", f"-I{launcher.parent}", f"-I{include}", "-o", name[1]]
+    sources = ["-x", "c++", f"{name[1]}.cpp", launcher, "-x", "none", find_library()]
+    build = [*find_compiler(), *options, *map(str, sources)]
+    process = subprocess.run(build, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert process.stderr == ""
+    assert process.returncode == 0
+    environment = make_environment(Settings(from_images=True))
+    process = subprocess.run([f"./{name[1]}"], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert (process.returncode, process.stdout, process.stderr) == (0, "", "")
+
+
 def run_console(block: Block, folder: Path, names: dict[str, object]) -> None:
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
@@ -96,7 +121,7 @@ def run_text(block: Block, folder: Path, names: dict[str, object]) -> None:
     assert block.argument == ""
 
 
-RUN = {"ptx": run_ptx, "python": run_python, "console": run_console, "sh": run_sh, "text": run_text}
+RUN = {"ptx": run_ptx, "python": run_python, "cpp": run_cpp, "console": run_console, "sh": run_sh, "text": run_text}
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -117,6 +142,7 @@ def test_every_block_of_a_page_does_what_it_says(page: Path, tmp_path: Path, mon
         "```sh\nmake coffee\n```",
         "```sh\nrm file\n```",
         "```text with argument\n```",
+        '```cpp\n#include "transpose.h"\nint main() { return 0; }\n```',
     ],
 )
 def test_a_wrong_block_fails(text: str, tmp_path: Path) -> None:

@@ -183,9 +183,8 @@ print([tile(U32, 1024, (16, 16), (64,), (4, 4), at=MAP + offset) for offset in (
 """
     )
     assert process.stdout == "[0, 0, 0] 0\n"
-    assert process.stderr == (
-        "pyptx: the driver's manual requires tensor maps (CUtensorMap) at multiples of 64 bytes\n"
-    )
+    note = "pyptx: the driver's manual requires tensor maps (CUtensorMap) at multiples of 64 bytes\n"
+    assert process.stderr == note
 
 
 def test_maps_are_made_in_a_context_only(run_program: Run) -> None:

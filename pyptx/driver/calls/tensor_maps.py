@@ -125,9 +125,7 @@ def _choose(members: dict[int, T], value: int, parameter: str) -> T:
 def _check_alignment(driver: Driver, result: int) -> None:
     """Note a map at an address that the manual excludes. It is no error, as cuda.core 1.2 makes such maps."""
     if result % _ALIGNMENT:
-        driver.note(
-            f"the driver's manual aligns a CUtensorMap to {_ALIGNMENT} bytes; this program has some that are not"
-        )
+        driver.note(f"the driver's manual requires tensor maps (CUtensorMap) at multiples of {_ALIGNMENT} bytes")
 
 
 def _decode(driver: Driver, result: int) -> TensorMap:

@@ -1,5 +1,6 @@
 """Runs sweeps and comparisons of kernels in this process, in copies of it, in a pool of processes and on workers of
-Dask, and compares all findings: `python -m tools.audit_executors [--small]`. Times are the best of several runs."""
+Dask, and compares all findings: `python -m tools.audit_executors [--small]`. Planted bugs must be found at the smallest
+shape that shows them. Times are the best of several runs."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from typing import Any
 from pyptx import Kernel, sim
 from pyptx.testing import assert_matches
 from tools import executor_kernels as kernels
+from tools.planted_bugs import PLANTED, Planted
 
 WORKERS = 2
 ROUNDS, BLOCKS, RUNS = 30, 16, 2
@@ -70,7 +72,20 @@ def describe_match(size: int, rounds: int, kernel: Kernel, place: Place) -> list
         return [str(why)]
 
 
-def list_subjects(blocks: int, rounds: int) -> dict[str, Callable[[Place], list[str]]]:
+def describe_bug(bug: Planted, place: Place) -> list[str]:
+    """Return the message of the smallest failure of a planted bug. RuntimeError if it is another one, or none."""
+    expected = f"{bug.kernel.name} at n={bug.smallest}, schedule='{bug.schedule}', "
+    message = "no failure"
+    try:
+        bug.match(**place)
+    except AssertionError as why:
+        message = str(why)
+    if not message.startswith(expected):
+        raise RuntimeError(f"expected {expected}found {message}")
+    return [message]
+
+
+def list_subjects(blocks: int, rounds: int, bugs: Sequence[Planted]) -> dict[str, Callable[[Place], list[str]]]:
     """Return what is compared."""
     size = 64 * blocks
     return {
@@ -79,6 +94,9 @@ def list_subjects(blocks: int, rounds: int) -> dict[str, Callable[[Place], list[
         "sweep, a hang": partial(describe_sweep, partial(kernels.sweep_hang, 64)),
         "assert_matches, equal": partial(describe_match, size, rounds, kernels.right),
         "assert_matches, a race": partial(describe_match, size, 2, kernels.racing),
+        **{
+            f"planted {bug.kernel.name} at n={bug.smallest}, {bug.schedule}": partial(describe_bug, bug) for bug in bugs
+        },
     }
 
 
@@ -87,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--small", action="store_true", help="short runs, each once")
     small = options.parse_args(argv).small
-    subjects = list_subjects(4, 2) if small else list_subjects(BLOCKS, ROUNDS)
+    subjects = list_subjects(4, 2, PLANTED[:1]) if small else list_subjects(BLOCKS, ROUNDS, PLANTED)
     places = {"here": open_here, "copies": open_copies, "pool": open_pool, "Dask": open_dask}
     findings, seconds = dict[tuple[str, str], list[str]](), dict[tuple[str, str], float]()
     # Copies come before what starts threads.

@@ -14,5 +14,5 @@ def test_processes_and_dask_workers_find_what_this_process_finds() -> None:
     process = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert process.returncode == 0, process.stdout + process.stderr
     lines = process.stdout.splitlines()[1:]
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert all(": findings equal; here " in line and ", Dask " in line for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +21,9 @@ def view(value: Any, writable: bool) -> Array | Unusable:
     if isinstance(value, jax.core.Tracer):
         return Unusable("expected a concrete array, found a tracer: JAX is tracing the call; call it outside jax.jit")
     if not isinstance(value, jax.Array):
+        # JAX's transformations hand NumPy's arrays over as constants of their own.
+        if hasattr(value, "__array_interface__") and not writable:
+            return np.asarray(value)
         return Unusable(f"expected an array, found {type(value).__name__}")
     if writable:
         return Unusable(
@@ -59,3 +63,15 @@ _GPU = "gpu"
 def to_jax(result: Array) -> Any:
     """Return a result as a JAX array."""
     return jax.numpy.asarray(result)
+
+
+def vary(value: Any, axes: frozenset[Any]) -> Any:
+    """Return a value that varies along axes of the mesh, inside `jax.shard_map`."""
+    missing = tuple(axes - find_axes([value]))
+    return jax.lax.pcast(value, missing, to="varying") if missing else value
+
+
+def find_axes(values: Iterable[Any]) -> frozenset[Any]:
+    """Return the axes of the mesh along which any of some values varies."""
+    kinds = [getattr(jax.typeof(value), "manual_axis_type", None) for value in values]
+    return frozenset[Any]().union(*(kind.varying for kind in kinds if kind is not None))

@@ -16,7 +16,7 @@ import numpy as np
 from pyptx.diagnostics import PtxError
 from pyptx.runtime import arrays
 from pyptx.runtime.arrays import Described, Unusable, describe, get_numpy_dtype
-from pyptx.runtime.jax_arrays import check_dtype, jax, view
+from pyptx.runtime.jax_arrays import check_dtype, find_axes, jax, vary, view
 from pyptx.runtime.jax_attributes import write_attributes
 from pyptx.runtime.jax_handler import HANDLER, wait_for_calls
 from pyptx.runtime.planning import Call, Plan, Traceable, make_plan
@@ -159,20 +159,9 @@ def _align_axes(operands: list[Any], outputs: Sequence[Described]) -> tuple[list
     """Return the operands and the types of the results. Inside `jax.shard_map`, all vary along the same axes of the
     mesh."""
     results: list[Any] = [jax.ShapeDtypeStruct(o.shape, get_numpy_dtype(o.dtype)) for o in outputs]
-    axes = frozenset[Any]().union(*map(_get_axes, operands))
+    axes = find_axes(operands)
     if not axes:
         return operands, results
-    aligned = [_vary(value, axes) for value in operands]
+    aligned = [vary(value, axes) for value in operands]
     # A shape alone cannot say along which axes it varies; the type of a value does.
-    return aligned, [jax.typeof(_vary(jax.numpy.empty(r.shape, r.dtype), axes)) for r in results]
-
-
-def _vary(value: Any, axes: frozenset[Any]) -> Any:
-    missing = tuple(axes - _get_axes(value))
-    return jax.lax.pcast(value, missing, to="varying") if missing else value
-
-
-def _get_axes(value: Any) -> frozenset[Any]:
-    """Return the axes of the mesh along which a value varies."""
-    kind = getattr(jax.typeof(value), "manual_axis_type", None)
-    return frozenset() if kind is None else kind.varying
+    return aligned, [jax.typeof(vary(jax.numpy.empty(r.shape, r.dtype), axes)) for r in results]

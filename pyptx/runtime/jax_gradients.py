@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyptx.runtime.jax_arrays import jax
+from pyptx.runtime.jax_arrays import find_axes, jax, vary
 
 
 def differentiate(
@@ -28,4 +28,11 @@ def differentiate(
         return (*leaves, *nothing[len(leaves) :])
 
     function.defvjp(run_forward, run_backward)
-    return function
+
+    def call(*arrays: Any) -> Any:
+        """Call the function. Inside `jax.shard_map`, gradients vary along the same axes as the arrays, which JAX
+        requires: what all devices share becomes theirs here, so JAX adds up its gradients."""
+        axes = find_axes(arrays)
+        return function(*(vary(value, axes) for value in arrays))
+
+    return call

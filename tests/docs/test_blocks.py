@@ -127,9 +127,14 @@ RUN = {"ptx": run_ptx, "python": run_python, "cpp": run_cpp, "console": run_cons
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_block_of_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     names: dict[str, object] = {"__name__": "page"}
-    for block in blocks(page.read_text("utf-8")):
-        RUN[block.language](block, tmp_path, names)
+    try:
+        for block in blocks(page.read_text("utf-8")):
+            RUN[block.language](block, tmp_path, names)
+    finally:
+        for path in tmp_path.glob("*.py"):
+            sys.modules.pop(path.stem, None)
 
 
 @pytest.mark.parametrize(

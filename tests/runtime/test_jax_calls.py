@@ -284,6 +284,15 @@ def test_capsules_of_jax_do_not_change_those_of_dlpack() -> None:
     assert "dltensor_versioned" in repr(capsule)
 
 
+def test_numpy_arrays_go_through_transformations_that_do_not_compile() -> None:
+    """JAX wraps them in constants of its own."""
+    x, y = np.arange(32, dtype=np.float32), np.full(32, 3, np.float32)
+    smooth = differentiable_kernel(product, product_gradient)
+    value, gradient = jax.value_and_grad(lambda y: smooth(x, y).sum())(y)
+    assert value == 3 * x.sum()
+    assert np.array_equal(gradient, x)
+
+
 def test_what_only_a_stream_can_do_is_refused() -> None:
     with raises(PtxError, match="`stream`: XLA chooses the stream of a call with JAX's arrays"):
         trace(lambda x: product(x, x, stream=0), X)
@@ -298,19 +307,24 @@ def test_sizes_must_be_known() -> None:
 _PROGRAM = """
 import json, sys
 from pathlib import Path
-import jax, numpy as np
+import jax, numpy as np, pyptx
 from jax.sharding import Mesh, PartitionSpec as P
 from pyptx.jax_support import CUSTOM_CALL
 results = {}
 exported = jax.export.deserialize(bytearray(Path(sys.argv[1]).read_bytes()))
 results["exported"] = [np.asarray(exported.call(np.arange(32, dtype=np.float32))).tolist()]
 results["traced"] = [name for name in sys.modules if name.startswith("tests")]
-from tests.runtime.test_torch import product
+from tests.runtime.test_torch import product, product_gradient
 mesh, parts = Mesh(jax.devices(), "i"), dict(in_specs=(P("i"), P()), out_specs=P("i"))
 x, y = np.arange(256, dtype=np.float32), np.arange(32, dtype=np.float32)
 for checked in (True, False):
     shared = jax.jit(jax.shard_map(product, mesh=mesh, check_vma=checked, **parts))
     results["sharded", checked] = [np.asarray(shared(x, y)).tolist() for _ in range(3)]
+smooth = pyptx.differentiable_kernel(product, product_gradient)
+def find_loss(y, x):
+    return jax.lax.pmean((smooth(x, y) * x).sum(), "i")
+shared_gradient = jax.shard_map(jax.grad(find_loss), mesh=mesh, in_specs=(P(), P("i")), out_specs=P())
+results["gradient"] = [np.asarray(jax.jit(shared_gradient)(y, x)).tolist()]
 spread = jax.device_put(y, jax.sharding.NamedSharding(mesh, P("i")))
 results["partitioned"] = [np.asarray(jax.jit(lambda x: product(x, x))(spread)).tolist()]
 print(json.dumps([[str(name), value] for name, value in results.items()]))
@@ -348,3 +362,8 @@ def test_each_device_runs_the_kernel_on_its_shard(elsewhere: dict[str, list[Any]
 
 def test_a_program_that_xla_partitions_runs_the_kernel_on_whole_arrays(elsewhere: dict[str, list[Any]]) -> None:
     assert elsewhere["partitioned"] == [(X * X).tolist()]
+
+
+def test_gradients_of_what_all_devices_share_are_added(elsewhere: dict[str, list[Any]]) -> None:
+    parts = np.arange(256.0).reshape(8, 32)
+    assert elsewhere["gradient"] == [(parts * parts).mean(0).tolist()]

@@ -132,8 +132,6 @@ def _find_blocks(body: list[ast.stmt], goes_on: tuple[tuple[int, bool], ...]) ->
     for index, statement in enumerate(body):
         line, continues = goes_on[0]
         after = ((line, continues or _does_something(body[index + 1 :])), *goes_on[1:])
-        if isinstance(statement, _FUNCTIONS):
-            continue
         if isinstance(statement, ast.With):
             if not any(isinstance(node, ast.Return) for node in _walk(statement)):
                 continue

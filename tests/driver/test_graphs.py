@@ -442,7 +442,7 @@ call("cuGraphRetainUserObject", graph, first, 1, MOVE)
 call("cuGraphRetainUserObject", graph, second, 1, 0)
 executable = instantiate(graph)
 call("cuUserObjectRelease", third, 2)
-print(destroyed, try_call("cuUserObjectRelease", third, 1))
+print(destroyed, try_call("cuUserObjectRelease", third, 1), try_call("cuUserObjectRetain", third, 1))
 call("cuGraphReleaseUserObject", graph, second, 1)
 call("cuUserObjectRelease", second, 1)
 call("cuGraphDestroy", graph)
@@ -450,7 +450,7 @@ print(destroyed)
 call("cuGraphExecDestroy", executable)
 print(destroyed)
 """
-    assert run(run_program, program) == "[3] 1\n[3]\n[3, 1, 2]\n"
+    assert run(run_program, program) == "[3] 1 1\n[3]\n[3, 1, 2]\n"
 
 
 def test_graphs_and_nodes_have_numbers(run_program: Run) -> None:

@@ -179,6 +179,7 @@ def test_the_error_is_one_type() -> None:
     assert isinstance(error, PtxError)
     assert (error.message, error.line, error.col) == ("no", 3, 4)
     assert "no" in str(error)
+    assert ParseError("no", 3).col == 0
     bare = ParseError("no")
     assert (bare.line, bare.col, str(bare)) == (0, 0, "error[PTX0001]: no")
 

@@ -100,9 +100,9 @@ class Reach:
                 return False
             if block.ending in (RET, EXIT):
                 return True
-            if block.steps and block.ending != BRANCH:
+            if block.ending != BRANCH:
                 return False
-            pc = block.targets[0] if block.ending == BRANCH else pc + 1
+            pc = block.targets[0]
         return False
 
     def _follow_within(self, pc: int) -> tuple[int, ...]:

@@ -76,9 +76,9 @@ def make_reduction(op: str, kind: str, vector: int, *, flush: bool = True) -> Ca
     """Return a function that updates memory, lane by lane. Sums of f32 flush subnormal numbers except in shared memory;
     at a generic address, whose memory is unknown here, they do."""
     dtype, update = _choose_update(op, kind, flush)
-    is_integer = kind[1:].isdigit() and kind[0] in "usb"
-    at_once = _AT_ONCE.get(op) if is_integer else None
-    sums = kind if op == "add" and not is_integer else ""
+    is_float = "f" in kind
+    at_once = None if is_float else _AT_ONCE.get(op)
+    sums = kind if op == "add" and is_float else ""
     return partial(_run, _Atomic(update, at_once, _BY_ONE.get(op), dtype, vector, sums))
 
 

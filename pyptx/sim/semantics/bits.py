@@ -126,6 +126,6 @@ def multiply_carryless(a: Array, b: Array, half: str) -> Array:
         bit = (y >> np.uint64(bit_number)) & np.uint64(1)
         ones = np.uint64(0) - bit
         low ^= (x << np.uint64(bit_number)) & ones
-        if bit_number:
-            high ^= (x >> np.uint64(64 - bit_number)) & ones
+        # NumPy shifts by 64 to 0.
+        high ^= (x >> np.uint64(64 - bit_number)) & ones
     return (low if half == "lo" else high).view(a.dtype)

@@ -26,7 +26,7 @@ _LANES = np.arange(_ROWS)
 def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescriptor, operands: dict[str, Any]) -> bool:
     """Multiply dense matrices of shared memory in these CTAs, `[group, 1 or 2]`, if D has a row in every lane; tell
     whether that was possible."""
-    if descriptor.a.bits < 8 or descriptor.b.bits < 8 or descriptor.d.bits != 32 or descriptor.sparse:
+    if descriptor.a.bits < 8 or descriptor.b.bits < 8 or descriptor.d.bits != 32:
         return False
     groups, pair = ctas.shape
     if descriptor.m != _ROWS * pair or operands["d"] >> 16:

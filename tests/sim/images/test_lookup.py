@@ -210,8 +210,8 @@ def test_footprint_and_depth() -> None:
     sampler = sim.Sampler(compare="less")
     body = "tex.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [%rd1, {%f2, %f3}], %f4;"
     source = floats([[1.5, 1.5, depth, 0] for depth in (4.5, 5.0, 5.5)])
-    got = run(body + MOVED, sim.Texture(image, "2d", sampler), source).view(np.float32)[:, 0]
-    assert got.tolist() == [1, 0, 0]
+    got = run(body + MOVED, sim.Texture(image, "2d", sampler), source).view(np.float32)
+    assert got.tolist() == [[1, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1]]
 
 
 def test_variables_independent_samplers_and_queries() -> None:

@@ -11,8 +11,9 @@ from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.parser import parse
 from pyptx.sim.base.formats import Array
-from pyptx.sim.launch.hosted import LoadedModule, Outcome, run_in_place
+from pyptx.sim.launch.hosted import LoadedModule, Member, Outcome, run_in_place, run_together
 from pyptx.sim.launch.prepared import Options
+from pyptx.sim.launch.streams import Start
 from pyptx.sim.observers.checks import parse_choice
 from pyptx.sim.state.address_space import AddressSpace
 
@@ -129,6 +130,18 @@ def test_a_launch_that_cannot_start_raises() -> None:
     with pytest.raises(PtxError) as error:
         run_in_place(loaded, "read", Options(parameters=bytes(8), block=2048), None)
     assert error.value.diagnostics[0].code == "PTX1103"
+
+
+@pytest.mark.parametrize(("check", "codes"), [("all", ["PTX0911"]), ("none", [])])
+def test_launches_that_run_together_are_checked_like_others(check: str, codes: list[str]) -> None:
+    """Registers are followed by a program of its own."""
+    host = Host()
+    text = ".visible .entry k(.param .u64 out) { .reg .b32 %r<2>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [out];"
+    loaded = host.load(parse(f"{HEADER}{text} st.global.u32 [%rd1], %r1; ret; }}"))
+    starts = [host.place(np.zeros(1, np.uint32)) for _ in range(2)]
+    members = [Member(loaded, "k", Options(parameters=struct.pack("<Q", at)), Start.ANY_TIME) for at in starts]
+    outcomes = run_together(members, parse_choice(check, "report"))
+    assert [[item.rule.code for item in outcome.findings] for outcome in outcomes] == [codes] * 2
 
 
 def test_the_memory_of_a_cooperative_grid_is_returned() -> None:

@@ -234,6 +234,26 @@ def test_some_ctas_of_many_issue_and_the_others_keep_their_sums(
     np.testing.assert_array_equal(result(np.ascontiguousarray(output[:, :, COLUMN : COLUMN + n]), "f32"), expected)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "d", "m"),
+    [("f8f6f4", "e2m1", "f32", 128), ("f16", "f16", "f16", 128), ("f16", "bf16", "f32", 64)],
+)
+def test_products_that_cannot_be_one_batch_are_computed_in_every_cta(kind: str, name: str, d: str, m: int) -> None:
+    random, n, ctas = np.random.default_rng(19), 32, 3
+    shared, tensor = np.zeros((ctas, SPACE), "u1"), np.zeros((ctas, 128, 512), "u4")
+    x, y = t.draw_codes(random, name, (ctas, m, K[kind])), t.draw_codes(random, name, (n, K[kind]))
+    first = second = 0
+    for cta in range(ctas):
+        first = t.place(shared[cta], A_AT, encode_for_shared(x[cta], kind, name), Swizzle.B32)
+        second = t.place(shared[cta], 0, encode_for_shared(y, kind, name), Swizzle.B32)
+    bits, placement = descriptor(kind, m, n, (name, name), d), t.layout("F" if m == 64 else "D", n)
+    text = instruction(f"tcgen05.mma.cta_group::1.kind::{kind}", bits, str(first), second)
+    output = t.run(text, shared, tensor, clusters=ctas, check="none")
+    for cta in range(ctas):
+        actual = result(t.gather_result(output[cta : cta + 1], placement, m, n, COLUMN), d)
+        np.testing.assert_array_equal(actual, t.values(x[cta], name) @ t.values(y, name).T)
+
+
 @pytest.mark.parametrize("ctas", [1, 3])
 @pytest.mark.parametrize("kind", ["f16", "tf32", "f8f6f4"])
 def test_every_nan_in_d_is_the_canonical_one(kind: str, ctas: int) -> None:

@@ -258,6 +258,7 @@ def test_interleaved_slices_are_the_unit_of_the_first_dimension() -> None:
         (ElementType.F16, "add", 0x3C003C00, 0x40003C00, 0x42004000),
         (ElementType.BF16, "max", 0x3F80BF80, 0x40003F80, 0x40003F80),
         (ElementType.F32, "add", 0x3F800000, 0x3F800000, 0x40000000),
+        (ElementType.TF32, "add", 0x3F800000, 0x3F802001, 0x40001000),
     ],
 )
 def test_reductions(dtype: ElementType, operation: str, old: int, new: int, want: int) -> None:

@@ -2,7 +2,8 @@
 
 Writers are killed in the middle, 16 processes write at once, the disk is full, files are cut, changed, or belong to
 another user, the folder is read-only. A store may forget an entry, but never give back another one. Last, it times
-processes that assemble one kernel with an empty cache, and with one that has it.
+processes that assemble one kernel, and that launch it on the simulated driver, with an empty cache, and with one that
+has it.
 """
 
 from __future__ import annotations
@@ -47,6 +48,36 @@ begin = time.monotonic()
 machine_code = bytes(right.cubin(n=64))
 print(time.monotonic() - begin, hashlib.sha256(machine_code).hexdigest())
 """
+LAUNCHER = """\
+import hashlib, time
+import pyptx.driver
+from tools.executor_kernels import right
+pyptx.driver.activate("h100")
+from cuda.core import Device
+device = Device()
+device.set_current()
+class Input:
+    memory = device.allocate(256, stream=device.default_stream)
+    __cuda_array_interface__ = {"shape": (64,), "typestr": "<u4", "data": (int(memory.handle), False), "version": 3}
+Input.memory.fill(b"\\1\\0\\0\\0", stream=device.default_stream)
+begin = time.monotonic()
+result = right(Input()).to_numpy()
+print(time.monotonic() - begin, hashlib.sha256(result).hexdigest())
+"""
+BUILDER = "from pyptx.driver.library import find_library; find_library()"
+FILLER = """\
+mount -t tmpfs -o size=32k none "$1" && exec "$2" -c '
+import sys
+from pathlib import Path
+from pyptx.cache import Store
+store = Store(Path(sys.argv[1]), ".kept", 1 << 26)
+entries = {"2": b"2" * 5000, **{str(number): bytes([number]) * 20000 for number in range(3, 20)}}
+for name, data in entries.items():
+    store.write(name, data)
+bodies = [(store.read(name), data) for name, data in entries.items()]
+print(sum(body is not None for body, _ in bodies), sum(body not in (None, data) for body, data in bodies))
+' "$1"
+"""
 
 
 def main() -> int:
@@ -57,10 +88,12 @@ def main() -> int:
             (f"writers killed: {KILLS}", lambda: kill_writers(folder, chance)),
             (f"processes at once: {PROCESSES}", lambda: write_at_once(folder)),
             (f"files cut or changed: {DAMAGED}", lambda: damage_files(folder, chance)),
+            ("no larger files", lambda: limit_files(folder)),
             ("full disk", lambda: fill_disk(folder)),
             ("another user's file, folder", lambda: lend_files(folder)),
             ("read-only folder", read_only),
-            (f"processes that assemble a kernel: {2 * STARTS}", start_processes),
+            (f"processes that assemble a kernel: {2 * STARTS}", lambda: start_processes(ASSEMBLER)),
+            (f"processes that launch a kernel: {2 * STARTS}", lambda: start_processes(LAUNCHER)),
         ]
         total = 0
         for label, check in checks:
@@ -141,7 +174,19 @@ def damage_files(folder: Path, chance: random.Random) -> tuple[int, int, str]:
 
 
 def fill_disk(folder: Path) -> tuple[int, int, str]:
-    """Limit the size of files, which fails like a full disk."""
+    """Write to a file system of 32 KiB until it is full."""
+    disk = folder / "disk"
+    disk.mkdir()
+    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", FILLER, "sh", str(disk), sys.executable]
+    process = subprocess.run(words, capture_output=True, text=True, check=False)
+    if process.returncode:
+        return 0, 0, f"not tried: {process.stderr.strip().splitlines()[-1]}"
+    count, wrong = map(int, process.stdout.split())
+    return 18, wrong, f"{count} entries stay, the others are gone"
+
+
+def limit_files(folder: Path) -> tuple[int, int, str]:
+    """Limit the size of files, as a quota does."""
     store = Store(folder, ".kept", LIMIT)
     store.write("2", b"2" * 5000)
     previous = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -201,18 +246,22 @@ def use_store(folder: Path, user: int) -> tuple[bytes | None, bytes | None]:
     return store.read("4"), store.read("5")
 
 
-def start_processes() -> tuple[int, int, str]:
-    """Time processes that assemble a kernel: without the cache's entry, and with it."""
+def start_processes(program: str) -> tuple[int, int, str]:
+    """Time processes that use a kernel: without the cache's entry, and with it."""
     seconds, digests = dict[str, list[tuple[float, float]]](cold=[], warm=[]), set[str]()
     for _ in range(STARTS):
         with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "XDG_CACHE_HOME": cache}
+            # A wheel has the driver's library.
+            subprocess.run([sys.executable, "-c", BUILDER], env=environment, check=True)
             for label, times in seconds.items():
+                count = sum(1 for path in Path(cache).rglob("*") if path.is_file())
                 begin = time.monotonic()
-                environment = {**os.environ, "XDG_CACHE_HOME": cache}
-                output = subprocess.check_output([sys.executable, "-c", ASSEMBLER], env=environment, text=True)
+                output = subprocess.check_output([sys.executable, "-c", program], env=environment, text=True)
                 times.append((time.monotonic() - begin, float(output.split()[0])))
                 digests.add(output.split()[1])
-                assert label == "cold" or any(Path(cache).rglob("*"))
+                added = sum(1 for path in Path(cache).rglob("*") if path.is_file()) - count
+                assert (added > 0) == (label == "cold"), (label, added)
     texts = [
         f"{label} {min(whole for whole, _ in times):.2f} s, the call {1000 * min(call for _, call in times):.0f} ms"
         for label, times in seconds.items()

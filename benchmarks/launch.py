@@ -28,7 +28,6 @@ from pyptx.types import f32
 STUB = Path(__file__).with_name("peers") / "stub_driver.c"
 FOLDER = tempfile.TemporaryDirectory(prefix="pyptx-")
 """Of the stub, with which Triton links its launcher."""
-REPEATS = 1000
 
 
 @cache
@@ -50,11 +49,11 @@ def add(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
     ptx.ret()
 
 
-def repeat(work: Work) -> Work:
+def repeat(work: Work, count: int) -> Work:
     """Return work that repeats another, which is too short to measure."""
 
     def run() -> None:
-        for _ in range(REPEATS):
+        for _ in range(count):
             work()
 
     return run
@@ -96,7 +95,8 @@ def make_torch_add() -> Work:
     return lambda: torch.add(a, b)
 
 
-def make_custom_op() -> Work:
+@cache
+def find_operator() -> Callable[[Any, Any], Any]:
     """Return a custom operator of PyTorch that only allocates its output."""
     torch: Any = import_module("torch")
 
@@ -104,9 +104,32 @@ def make_custom_op() -> Work:
         return torch.empty_like(a)
 
     allocate.__annotations__ = {"a": torch.Tensor, "b": torch.Tensor, "return": torch.Tensor}
-    operator = torch.library.custom_op("pyptx_benchmark::add", allocate, mutates_args=())
+    operator: Any = torch.library.custom_op("pyptx_benchmark::add", allocate, mutates_args=())
+    operator.register_fake(allocate)
+    return operator
+
+
+def make_custom_op() -> Work:
+    """Return a call of the operator."""
+    torch, operator = import_module("torch"), find_operator()
     a, b = torch.ones(32), torch.ones(32)
     return lambda: operator(a, b)
+
+
+def make_compiled(call: Callable[[Any, Any], Any]) -> Work:
+    """Return a function with 20 calls in a row that PyTorch compiles with Inductor."""
+    load_stub()
+    torch: Any = import_module("torch")
+    a, b = torch.ones(1024), torch.ones(1024)
+
+    @torch.compile(fullgraph=True)
+    def function(a: object, b: object) -> object:
+        for _ in range(20):
+            a = call(a, b)
+        return a
+
+    function(a, b)
+    return lambda: function(a, b)
 
 
 def make_cuda_core() -> Work:
@@ -139,16 +162,18 @@ PEERS: dict[str, Make] = {
 def list_pairs() -> Pairs:
     """Compare our launches with those of peers."""
     ours = {"launch of 3 tensors and an int": make_core, "call on 2 tensors": make_call}
-    return {
+    pairs: Pairs = {
         f"{name} / {peer}": partial(compare, make, make_peer)
         for name, make in ours.items()
         for peer, make_peer in PEERS.items()
     }
+    compiled = partial(make_compiled, add), lambda: make_compiled(find_operator())
+    return pairs | {"20 calls in torch.compile / 20 of a custom operator": partial(compare, *compiled, 50)}
 
 
-def compare(make: Make, make_peer: Make) -> Round:
+def compare(make: Make, make_peer: Make, count: int = 1000) -> Round:
     """Return a round that repeats both."""
-    return interleave(repeat(make()), repeat(make_peer()))
+    return interleave(repeat(make(), count), repeat(make_peer(), count))
 
 
 if __name__ == "__main__":

@@ -93,6 +93,10 @@ CASES = (
     Case((_NUMBA, "1001"), "PTX1110", "add[4, 256]"),
     Case((_NUMBA_SUMS,)),
     *(
+        Case(("driver_programs/numba_pyptx.py",), options=("--from-images", "--order", order))
+        for order in ("sync", "deferred")
+    ),
+    *(
         Case((_NUMBA_BUGS, name), code, launch, line, options=("--from-images", *options))
         for name, code, launch, line, *options in (
             ("scale", "PTX1110", "        scale[", "        x[i] ="),

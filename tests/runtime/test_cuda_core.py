@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyptx import Tile, kernel, ptx, reg
 from pyptx.diagnostics import PtxError
+from pyptx.types import s8, s32
 from tests.messages import raises
+from tests.runtime.conftest import Activate
 from tests.runtime.device_memory import DeviceMemory
 from tests.runtime.test_calls import A, B, add_scaled, tensor_copy
 
@@ -50,6 +53,42 @@ def test_a_graph_of_cuda_core_replays_kernels(device: DeviceMemory) -> None:
     stream.sync()
     np.testing.assert_array_equal(d.to_numpy(), A + np.float32(2) * B + B)
     np.testing.assert_array_equal(target.to_numpy(), tile)
+
+
+@kernel(in_specs=[Tile("n", s8)], out_specs=[Tile("n", s8)], grid=(1,), block=(64, 1, 1))
+def negate(x: Any, y: Any) -> None:
+    """y = -x, byte by byte"""
+    px, py = ptx.global_ptrs(x, y)
+    i, value = ptx.special.tid.x(), reg.scalar(s32)
+    ptx.inst.ld.s8(value, ptx.addr(px, i))
+    ptx.inst.st.s8(ptx.addr(py, i), -value)
+
+
+@pytest.mark.usefixtures("implementation")
+@pytest.mark.parametrize("order", ["sync", "deferred"])
+def test_buffers_and_views_of_cuda_core_are_arrays(activate: Activate, order: str) -> None:
+    """A buffer holds bytes. Its work on a stream of its own comes before the launch, as its views say."""
+    activate("h100", order=order)
+    core: Any = import_module("cuda.core")
+    view: Any = import_module("cuda.core.utils").StridedMemoryView
+    own = core.Device(0)
+    own.set_current()
+    stream = own.create_stream()
+    # The device itself keeps the pool of an earlier driver.
+    pool = core.DeviceMemoryResource(own)
+    buffers = [pool.allocate(4000, stream=stream) for _ in range(3)]
+    for buffer, pattern in zip(buffers, (b"\0\0\x80\x3f", b"\0\0\0\x40", b"\0"), strict=True):
+        buffer.fill(pattern, stream=stream)
+    ones, twos, result = (view.from_buffer(buffer, (1000,), dtype=np.dtype(np.float32)) for buffer in buffers)
+    assert add_scaled(ones, twos, scale=2.0, out=result, stream=stream) is result
+    host = core.LegacyPinnedMemoryResource().allocate(4000)
+    buffers[2].copy_to(host, stream=stream)
+    small = pool.allocate(64, stream=stream)
+    small.fill(3, stream=stream)
+    negated = negate(small, stream=stream)
+    stream.sync()
+    assert np.array_equal(np.from_dlpack(host).view(np.float32), np.full(1000, 5, np.float32))
+    assert np.array_equal(negated.to_numpy(), np.full(64, -3, np.int8))
 
 
 def test_a_capture_refuses_arrays_of_other_streams(device: DeviceMemory) -> None:

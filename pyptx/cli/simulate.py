@@ -68,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dump", metavar="FOLDER", help="write the PTX of every kernel, and a timeline of its first launch"
     )
     parser.add_argument("--leaks", action="store_true", help="report memory that is never freed")
+    parser.add_argument(
+        "--watch-host",
+        action="store_true",
+        help="report the program's own accesses to managed and page-locked memory that the device may be using",
+    )
     parser.add_argument("--baseline", metavar="FILE", help="a report whose findings are known; only new ones count")
     parser.add_argument("program", metavar="PROGRAM", help="a Python file, or after `--` any program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
@@ -92,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
             settings = Settings(
                 args.device, args.devices, args.check, args.schedule, args.seed, args.order, stop=args.stop,
                 from_images=args.from_images, line_info=not args.no_line_info, audit=not args.no_audit,
-                cache=not args.no_cache, records=folder, leaks=args.leaks,
+                cache=not args.no_cache, records=folder, leaks=args.leaks, watch_host=args.watch_host,
                 dump=str(make_folder(Path(args.dump))) if args.dump else "",
                 baseline=str(Path(args.baseline).resolve()) if args.baseline else "",
             )  # fmt: skip

@@ -102,7 +102,7 @@ def build(target: Path, compiler: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         entries = Path(folder) / "entries.c"
         entries.write_text(write_entries(), "ascii")
-        sources = [_SOURCES / "host.c", _SOURCES / "lookup.c", entries]
+        sources = [*(_SOURCES / name for name in ("host.c", "lookup.c", "watch.c")), entries]
         _compile(target, compiler, [f"-I{_SOURCES}", f"-Wl,-soname,{NAME}", *map(str, sources), "-ldl", "-lpthread"])
 
 

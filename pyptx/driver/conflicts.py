@@ -13,7 +13,7 @@ from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.findings import report
 from pyptx.driver.heap import Allocation
 from pyptx.driver.operations import Copy, Event, Launch
-from pyptx.driver.ordering import Task
+from pyptx.driver.ordering import HostAccess, Task
 from pyptx.driver.pools import DEVICE, READ, READ_WRITE
 from pyptx.driver.process import Context, Driver, find_caller
 from pyptx.driver.reports import Record
@@ -69,9 +69,13 @@ def _report(
     """Report a finding about a task. `source` is the line of its kernel, the place of the finding in programs without
     lines of their own."""
     diagnostic = rule.report(None, f"{rule.title}: {message}", notes=[*filter(None, notes), rule.why], help=help)
+    _publish(driver, diagnostic, _name(task), _find_place(task), source, "" if other is None else _find_place(other))
+
+
+def _name(task: Task) -> str:
+    """Return the name of the kernel, or of the kind of work."""
     operation = task.operation
-    name = operation.request.kernel.name if isinstance(operation, Launch) else type(operation).__name__.lower()
-    _publish(driver, diagnostic, name, _find_place(task), source, "" if other is None else _find_place(other))
+    return operation.request.kernel.name if isinstance(operation, Launch) else type(operation).__name__.lower()
 
 
 def _publish(
@@ -157,6 +161,24 @@ def _explain_event(driver: Driver, task: Task, earlier: Task) -> str:
         f"{_name_stream(task.stream)} waited for the event recorded at {event.place}, which does not cover the "
         f"{_describe(earlier)}"
     )
+
+
+def report_host_access(driver: Driver, task: Task, access: HostAccess) -> None:
+    """Report an access of the program itself to memory of a task, before the host had waited for it. Strong accesses of
+    kernels do not race with the host's."""
+    if task.accessed is None:
+        return
+    byte = Ranges.merge(np.array([access.address]), 1)
+    own = AccessedMemory(strong_writes=byte) if access.writes else AccessedMemory(strong_reads=byte)
+    overlap = own.find_conflict(task.accessed)
+    if overlap is None:
+        return
+    verb, other_verb, rule = _VERBS[overlap.writes], _VERBS[overlap.other_writes], rules.BY_HOST
+    message = f"the host {verb} {_describe_place(driver, access.address)}, which the {_describe(task)} {other_verb}"
+    notes = [*filter(None, [_describe_access(overlap.other_access, task)]), rule.why]
+    help = "wait for the work first: cuStreamSynchronize, cuEventSynchronize or cuCtxSynchronize"
+    diagnostic = rule.report(None, f"{rule.title}: {message}", notes=notes, help=help)
+    _publish(driver, diagnostic, _name(task), access.place, _find_source(overlap.other_access, task), _find_place(task))
 
 
 def require_access(driver: Driver, task: Task) -> None:

@@ -6,16 +6,20 @@ import atexit
 import ctypes
 import os
 import threading
+from functools import partial
 from typing import Any
 
 from pyptx.driver import AFTER_RESTART
 from pyptx.driver.calls import ENTRIES
+from pyptx.driver.conflicts import report_host_access
 from pyptx.driver.library import find_library
-from pyptx.driver.process import Driver
+from pyptx.driver.process import Driver, find_caller
 from pyptx.driver.settings import LIBRARY, Settings
 from pyptx.driver.streams import finish
+from pyptx.driver.watching import HostWatch
 
 _ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
+_FAULT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_int)
 _DRIVERS: list[Driver] = []
 _CALLBACKS: list[Any] = []
 _ACTIVE = threading.Event()
@@ -51,7 +55,15 @@ def connect(library: str | None = None) -> None:
 def _answer_with(driver: Driver, library: str) -> None:
     # Other threads may still be in a call that an earlier driver answers.
     _CALLBACKS.append(_ANSWER(driver.answer))
-    ctypes.CDLL(library, os.RTLD_NOW | os.RTLD_GLOBAL).pyptx_driver_connect(_CALLBACKS[-1])
+    loaded = ctypes.CDLL(library, os.RTLD_NOW | os.RTLD_GLOBAL)
+    loaded.pyptx_driver_connect(_CALLBACKS[-1])
+    if driver.settings.watch_host:
+        driver.watch = HostWatch(
+            driver.heap, driver.order, driver.lock, find_caller, partial(report_host_access, driver)
+        )
+        _CALLBACKS.append(_FAULT(driver.watch.answer))
+        if not loaded.pyptx_driver_watch(_CALLBACKS[-1]):
+            raise RuntimeError("the host's accesses cannot be watched on this machine")
 
 
 def activate(device: str, **options: Any) -> None:  # noqa: ANN401

@@ -66,7 +66,9 @@ class Allocation:
 class Heap:
     """The allocations of a process by address."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds_with_pages: frozenset[str] = frozenset({"device"})) -> None:
+        self._kinds_with_pages = kinds_with_pages
+        """Which allocations have pages of their own: they can be shared with other processes, or protected."""
         self.space = AddressSpace()
         self.allocations: dict[int, Allocation] = {}
         self.used: dict[int, int] = {}
@@ -87,8 +89,7 @@ class Heap:
         """Allocate memory; DriverError if the device, of `limit` bytes, or this machine has no room for it."""
         if self.used.get(device, 0) + size > limit:
             raise DriverError(Code.ERROR_OUT_OF_MEMORY)
-        # Pages of its own can be shared with other processes.
-        data = self.reserve(size, PAGE) if kind == "device" else self.reserve(size)
+        data = self.reserve(size, PAGE) if kind in self._kinds_with_pages else self.reserve(size)
         allocation = self.register(data.ctypes.data, data, kind, device, place)
         if kind == "device" and size <= _MOST_FRESH:
             region = self._fresh[allocation.address] = self.space.regions[

@@ -76,14 +76,21 @@ def _list_callers(folder: str) -> list[tuple[str, int]]:
     names = [os.fsdecode(symbol.file or b"") for symbol in symbols]
     last = max((at for at, name in enumerate(names) if os.path.dirname(name) == folder), default=count)
     frames: list[tuple[str, int]] = []
-    for name, symbol, address in list(zip(names, symbols, addresses[:count], strict=True))[last + 1 :]:
-        if not name or os.path.basename(name).startswith(_C_LIBRARY):
+    # A signal returns to the C library, and may have interrupted a function of it.
+    depth = next((at for at, name in enumerate(names[last + 1 :]) if not _is_in_c_library(name)), 0)
+    for name, symbol, address in list(zip(names, symbols, addresses[:count], strict=True))[last + 1 + depth :]:
+        if not name or _is_in_c_library(name):
             break
         # The program's own name is that of its command, which may be relative.
         file = name if os.path.exists(name) else os.path.realpath("/proc/self/exe")
-        # The return address may belong to the next line.
-        frames.append((file, address - 1 - (0 if _is_fixed(file) else symbol.base or 0)))
+        # The return address may belong to the next line. A signal has interrupted its own.
+        is_interrupted = depth == 1 and not frames
+        frames.append((file, address - (not is_interrupted) - (0 if _is_fixed(file) else symbol.base or 0)))
     return frames
+
+
+def _is_in_c_library(name: str) -> bool:
+    return os.path.basename(name).startswith(_C_LIBRARY)
 
 
 @cache

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pyptx.driver.operations import Event, Operation
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 _MOST = 4096
 """How much work since the last wait of the host is remembered."""
+
+
+class HostAccess(NamedTuple):
+    """An access of the program itself to a byte, and its place."""
+
+    address: int
+    writes: bool
+    place: str
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +41,8 @@ class Task:
     unobserved: dict[int, AccessedMemory] = field(default_factory=dict[int, "AccessedMemory"])
     """What remains of its accesses without those that a kernel, which ran at the same time, waited for in memory, by
     that kernel's number: work after that kernel follows the others, too."""
+    by_host: list[HostAccess] = field(default_factory=list[HostAccess])
+    """What the program accessed itself before the host had waited for the task."""
 
     @property
     def earlier(self) -> int:
@@ -61,6 +71,11 @@ class Order:
     def every(self) -> int:
         """All tasks."""
         return (1 << len(self.tasks)) - 1
+
+    @property
+    def unawaited(self) -> int:
+        """The tasks for which the host has not waited."""
+        return self.every & ~self.known
 
     @property
     def is_full(self) -> bool:

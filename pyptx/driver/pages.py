@@ -15,6 +15,7 @@ _FAILED = (1 << 64) - 1
 _C = ctypes.CDLL(None, use_errno=True)
 _C.mmap.restype = ctypes.c_void_p
 _C.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+_C.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _C.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
@@ -36,6 +37,11 @@ def hide_pages(address: int, size: int) -> None:
 def renew_pages(address: int, size: int) -> None:
     """Put zeros of this process at addresses, in place of what is there."""
     _map(address, size, _READ_WRITE, _PRIVATE | _FIXED, -1)
+
+
+def protect_pages(address: int, size: int, *, is_open: bool) -> None:
+    """Allow or forbid all accesses to the pages of an allocation, which has them for itself."""
+    _C.mprotect(address, size, _READ_WRITE if is_open else _NO_ACCESS)
 
 
 def release_pages(address: int, size: int) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -25,6 +25,7 @@ from pyptx.driver.pools import Location, Pool
 from pyptx.driver.reports import Baseline, Key
 from pyptx.driver.settings import LIBRARY, Settings
 from pyptx.driver.signatures import PER_THREAD, Entry
+from pyptx.driver.watching import WATCHED, HostWatch
 
 if TYPE_CHECKING:
     from pyptx.driver.captures import Capture
@@ -110,6 +111,9 @@ class Handles:
         return list(self._kinds.get(kind, {}).values())
 
 
+_NOTHING = nullcontext()
+
+
 class Driver:
     """The simulated driver of one process."""
 
@@ -117,7 +121,8 @@ class Driver:
         self.settings, self.entries = settings, entries
         self.devices: list[Device] = [DEVICES[settings.device]] * settings.count
         self.attributes = [list_attributes(device, ordinal) for ordinal, device in enumerate(self.devices)]
-        self.heap, self.handles = Heap(), Handles()
+        self.heap, self.handles = Heap(frozenset({"device", *(WATCHED if settings.watch_host else ())})), Handles()
+        self.watch: HostWatch | None = None
         self.cache = Cache.open() if settings.cache else None
         self.is_initialized = False
         self.primary = [
@@ -176,7 +181,8 @@ class Driver:
                 if thread is None:
                     thread = self.threads[thread_number] = Thread(thread_number)
                 thread.per_thread = bool(number & PER_THREAD)
-                entry.answer(self, thread, *values)
+                with self.watch.open_memory() if self.watch else _NOTHING:
+                    entry.answer(self, thread, *values)
         except DriverError as why:
             if why.text:
                 sys.stderr.write(f"pyptx: {entry.symbol}: {escape_unprintable(why.text)}\n")

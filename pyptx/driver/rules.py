@@ -1,4 +1,4 @@
-"""Rules PTX1301 to PTX1306: the order of a program's work on a device, and its memory."""
+"""Rules PTX1301 to PTX1307: the order of a program's work on a device, and its memory."""
 
 from __future__ import annotations
 
@@ -53,4 +53,12 @@ NO_ACCESS = Rule(
     "",
 )
 
-RULES = (UNORDERED, LIFETIME, UNRECORDED, CHANGED, LEAK, NO_ACCESS)
+BY_HOST = Rule(
+    "PTX1307",
+    "the host accesses memory that the device may be using",
+    "Kernels, copies and memsets run later than the call that submits them, also with managed and page-locked memory.",
+    "",
+    "",
+)
+
+RULES = (UNORDERED, LIFETIME, UNRECORDED, CHANGED, LEAK, NO_ACCESS, BY_HOST)

@@ -42,6 +42,8 @@ class Settings:
     """The folder for the PTX and timelines of kernels."""
     leaks: bool = False
     """Whether memory that is never freed is reported."""
+    watch_host: bool = False
+    """Whether the program's own accesses to managed and page-locked memory are observed."""
     records: str = ""
     """The folder for records of launches."""
 

@@ -3,13 +3,13 @@ when the host waits for it, as late as possible."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pyptx.driver.captures import Capture, forbid_legacy
 from pyptx.driver.codes import Code, DriverError
-from pyptx.driver.conflicts import check_source, report_conflicts, report_leaks, require_access
+from pyptx.driver.conflicts import check_source, report_conflicts, report_host_access, report_leaks, require_access
 from pyptx.driver.graphs import Executable
 from pyptx.driver.launching import communicates, launch_together
 from pyptx.driver.operations import Born, Event, Launch, Operation, RecordEvent, WaitEvent
@@ -161,6 +161,8 @@ def _run(driver: Driver, task: Task) -> None:
         member.accessed = memory
         driver.heap.add_values((memory.writes, memory.strong_writes))
         report_conflicts(driver, member, group)
+        for access in member.by_host:
+            report_host_access(driver, member, access)
         require_access(driver, member)
 
 
@@ -231,9 +233,10 @@ def synchronize(driver: Driver) -> None:
 
 def finish(driver: Driver) -> None:
     """At the end of the program, run what it has never waited for, so that mistakes in it are found."""
-    with driver.lock:
+    with driver.lock, driver.watch.open_memory() if driver.watch else nullcontext():
         with suppress(DriverError):
             _run_pending(driver, driver.order.every)
+        driver.order.drop()
         for device in range(len(driver.devices)):
             report_leaks(driver, device)
         if driver.records is not None:

@@ -130,6 +130,18 @@ static void answer_apart(int entry, const uint64_t *arguments, int *result) {
     release(state);
 }
 
+int pyptx_driver_report(Fault function, uint64_t address, int writes) {
+    if (!ensure || !release || !fetch_exception || !restore_exception || pyptx_driver_has_ended())
+        return 0;
+    int state = ensure();
+    void *type, *value, *traceback;
+    fetch_exception(&type, &value, &traceback);
+    int is_known = function(address, writes);
+    restore_exception(type, value, traceback);
+    release(state);
+    return is_known;
+}
+
 int pyptx_driver_call(int entry, const uint64_t *arguments) {
     if (is_forked)
         return NOT_INITIALIZED;

@@ -13,6 +13,10 @@ int pyptx_driver_call(int entry, const uint64_t *arguments);
  * since the process ends too. */
 int pyptx_driver_give_back(int entry, const uint64_t *arguments);
 int pyptx_driver_has_ended(void);
+/* A function of Python that answers whether it knows an address, which the program is about to read or write. */
+typedef int (*Fault)(uint64_t address, int writes);
+/* Call it, whether or not this thread is in Python; 0 if there is no Python. */
+int pyptx_driver_report(Fault function, uint64_t address, int writes);
 int pyptx_driver_refuse(const char *name);
 
 /* A function of the driver, as programs look it up. Functions are in alphabetical order, their versions ascending. */

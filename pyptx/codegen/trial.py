@@ -12,9 +12,9 @@ import numpy as np
 
 from pyptx import sim
 from pyptx.ir.directives import Module
-from pyptx.ir.kinds import LinkingDirective, StateSpace
+from pyptx.ir.kinds import LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import Function, Instruction, Param, VarDecl
-from pyptx.ir.operands import AddressOperand, LabelOperand, RegisterOperand
+from pyptx.ir.operands import AddressOperand, LabelOperand, RegisterOperand, VectorOperand
 from pyptx.ir.walk import visit
 
 THREADS, DYNAMIC_SHARED, MOST_STEPS = 128, 48 << 10, 2_000_000
@@ -98,11 +98,13 @@ def find_pointers(entry: Function) -> set[Field]:
 def _follow(node: Instruction, origin: dict[str, set[Field]], pointers: set[Field]) -> None:
     first = node.operands[0] if node.operands else None
     if node.opcode == "ld" and ".param" in node.modifiers and len(node.operands) == 2:
-        address = node.operands[1]
-        if isinstance(address, AddressOperand) and isinstance(first, RegisterOperand | LabelOperand):
-            offset = address.offset or "0"
-            if offset.isdigit():
-                origin.setdefault(first.name, set()).add((address.base, int(offset)))
+        address, size = node.operands[1], ScalarType.from_ptx(node.modifiers[-1]).bits // 8
+        if isinstance(address, AddressOperand) and (address.offset or "0").isdigit():
+            elements = first.elements if isinstance(first, VectorOperand) else (first,)
+            for offset, element in enumerate(elements):
+                if isinstance(element, RegisterOperand | LabelOperand):
+                    place = address.base, int(address.offset or "0") + offset * size
+                    origin.setdefault(element.name, set()).add(place)
         return
     if node.opcode in _ADDRESS_OPCODES:
         for operand in node.operands:

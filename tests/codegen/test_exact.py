@@ -71,13 +71,16 @@ def test_operands_keep_their_spelling() -> None:
         ptx.inst.ld.global_.u32(r[1], ptx.addr(r[2], ptx.op.binary("*", 4, 8)))
         ptx.inst.ld.global_.u32(r[1], ptx.op.index("a", 2))
         ptx.inst.ld.global_.u32(r[1], ptx.addr(r[2], -4))
+        ptx.inst.ld.global_.u32(r[1], ptx.op.address("a"))
+        ptx.inst.ld.global_.u32(r[1], ptx.op.address("a", 8))
         ptx.inst.mov.u32(r[1], ptx.op.conditional(1, 2, ptx.op.unary("~", (ptx.imm("0x3U"),))))
         ptx.inst["add.u32.sat"](r[1], r[2], ptx.imm("WARP_SZ"), unchecked=True)
         ptx.inst.tex._2d.v4.f32.s32([None] * 4, ptx.addr("t", "s", [r[1], r[2]]))
 
     assert body(write).split("\n")[1:-1] == [
         "ld.global.u32 %r1, [%r2];", "ld.global.u32 %r1, [%r2+4*8];", "ld.global.u32 %r1, a[2];",
-        "ld.global.u32 %r1, [%r2+-4];", "mov.u32 %r1, 1?2:~(0x3U);", "add.u32.sat %r1, %r2, WARP_SZ;",
+        "ld.global.u32 %r1, [%r2+-4];", "ld.global.u32 %r1, [a];",
+        "ld.global.u32 %r1, [a+8];", "mov.u32 %r1, 1?2:~(0x3U);", "add.u32.sat %r1, %r2, WARP_SZ;",
         "tex.2d.v4.f32.s32 {_, _, _, _}, [t, s, {%r1, %r2}];",
     ]  # fmt: skip
 

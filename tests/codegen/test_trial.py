@@ -47,6 +47,13 @@ def test_structures_have_buffers_where_the_kernel_reads_pointers() -> None:
     ]  # fmt: skip
 
 
+def test_pointers_that_are_loaded_as_a_vector_have_buffers() -> None:
+    params = ".param .align 16 .b64 s[4], .param .u64 p"
+    body = """.reg .b64 %a<4>; .reg .b32 %x; mov.b32 %x, 1; ld.param.v2.u64 {%a0, %a1}, [s+16];
+        ld.param.v2.u64 {%a2, _}, [s]; st.global.b32 [%a1], %x; add.u64 %a3, %a2, %a0;"""
+    assert trial(".maxntid 1", params, body)[:2] == ["  s: 32 bytes, buffers at offsets 24, else zero", "  p: 5"]
+
+
 def test_a_number_is_at_most_the_largest_of_its_type() -> None:
     params = ".param .s8 a, .param .u16 b, .param .u32 c, .param .f64 d"
     assert trial(".maxntid 1", params, number=100_000)[:4] == ["  a: 127", "  b: 32767", "  c: 100000", "  d: 1.0"]

@@ -3,6 +3,8 @@ each member is declared. Later stages know only scalar registers and braces."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyptx.check.body import Body, Step
 from pyptx.check.symbols import Kind, Scope, Symbol, make_register
 from pyptx.ir import (
@@ -17,9 +19,7 @@ from pyptx.ir import (
     UnaryOperand,
     VectorOperand,
 )
-from pyptx.ir.operands import Operand as Actual
-from pyptx.isa.model import Operand
-from pyptx.isa.traits import Trait
+from pyptx.ir.operands import Operand
 
 _PARTS = "xyzw"
 _COLORS = dict(zip("rgba", _PARTS, strict=True))
@@ -68,11 +68,7 @@ class Members:
 
     def _expand_step(self, step: Step) -> Step:
         instruction, scope, plan = step
-        signature = plan.signature if plan is not None and Trait.CALLS not in step.traits else ()
-        operands = tuple(
-            self._expand_operand(operand, signature[at] if at < len(signature) else None, scope)
-            for at, operand in enumerate(instruction.operands)
-        )
+        operands = tuple(self._expand_operand(operand, scope) for operand in instruction.operands)
         guard = instruction.predicate
         if guard is not None and "." in guard.register:
             instruction = instruction.replace(
@@ -82,35 +78,28 @@ class Members:
             return Step(instruction, scope, plan)
         return Step(instruction.replace(operands=operands), scope, plan)
 
-    def _expand_operand(self, operand: Actual, formal: Operand | None, scope: Scope) -> Actual:
-        parts = formal.parts if formal is not None else ()
+    def _expand_operand(self, operand: Operand, scope: Scope) -> Operand:
         match operand:
             case RegisterOperand() | LabelOperand():
                 members = self.find_members(operand.name, scope)
                 if members:
-                    count = (formal.count if formal is not None else 0) or len(members)
-                    return VectorOperand(tuple(RegisterOperand(name) for name in members[:count]))
+                    return VectorOperand(tuple(map(RegisterOperand, members)))
                 return RegisterOperand(self._find_member(operand.name, scope)) if "." in operand.name else operand
             case VectorOperand() | ParenthesizedOperand():
-                return operand.replace(
-                    elements=tuple(self._expand_operand(element, None, scope) for element in operand.elements)
-                )
+                return operand.replace(elements=self._expand_all(operand.elements, scope))
             case AddressOperand():
-                address_parts = tuple(
-                    self._expand_operand(inner, parts[at + 1] if at + 1 < len(parts) else None, scope)
-                    for at, inner in enumerate(operand.rest)
-                )
-                return operand.replace(rest=address_parts) if address_parts else operand
+                # Coordinates may have more members than the texture has dimensions; the others are not used.
+                return operand.replace(rest=self._expand_all(operand.rest, scope)) if operand.rest else operand
             case PipeOperand():
-                sides = [
-                    self._expand_operand(side, parts[at] if at < len(parts) else None, scope)
-                    for at, side in enumerate((operand.left, operand.right))
-                ]
-                return operand.replace(left=sides[0], right=sides[1])
+                left, right = self._expand_all((operand.left, operand.right), scope)
+                return operand.replace(left=left, right=right)
             case NegatedOperand() | UnaryOperand():
-                return operand.replace(operand=self._expand_operand(operand.operand, formal, scope))
+                return operand.replace(operand=self._expand_operand(operand.operand, scope))
             case _:
                 return operand
+
+    def _expand_all(self, operands: Iterable[Operand], scope: Scope) -> tuple[Operand, ...]:
+        return tuple(self._expand_operand(operand, scope) for operand in operands)
 
     def _find_member(self, name: str, scope: Scope) -> str:
         """Return the name under which a member is declared: `T.x` for `T.r`."""

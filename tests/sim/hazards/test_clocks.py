@@ -99,6 +99,21 @@ def test_lanes_that_parted_are_one_row_again_when_the_others_have_exited(late: b
     assert ctas.found() == ([("PTX0901", 8, 6, 1), ("PTX0901", 9, 6, 1)] if late else [])
 
 
+@pytest.mark.parametrize("sem", [Sem.RELEASE, Sem.RELAXED])
+def test_a_relaxed_arrival_hands_on_nothing_of_other_clusters(sem: Sem) -> None:
+    ctas = Ctas()
+    writer, first, last = ctas.threads(1, [0]), ctas.threads(0, [0]), ctas.threads(0, [40])
+    ctas.engine.mbarriers.init(int(first.threads[0]), place(2), 0, 1)
+    ctas.bar(ctas.threads(0))
+    ctas.store(3, writer)
+    ctas.release(4, writer)
+    ctas.acquire(5, first)
+    ctas.engine.mbarriers.arrive(first, place(6), 0, sem=sem)
+    ctas.engine.mbarriers.wait(last, place(7), 0, 0)
+    ctas.load(8, last)
+    assert ctas.found() == ([] if sem is Sem.RELEASE else [("PTX0901", 8, 3, 1)])
+
+
 def test_rows_merge_with_all_that_they_hold() -> None:
     ctas = Ctas()
     lanes = ctas.threads(0, range(16))

@@ -130,6 +130,26 @@ def test_lanes_update_words_in_their_order(form: str, space: str, guard: str) ->
     np.testing.assert_array_equal(old, want)
 
 
+@pytest.mark.parametrize("form", ["inc.u32", "dec.u32", "cas.b32", "exch.b32", "min.s32"])
+def test_lanes_that_update_words_of_their_own(form: str) -> None:
+    """All at once, unlike lanes that share words."""
+    op = form.partition(".")[0]
+    words = np.random.default_rng(FORMS.index(form)).integers(0, 5, (LANES, 4), np.uint32)
+    want = words.copy()
+    for row in want:
+        old, b, c = (int(word) for word in row[:3])
+        row[3], row[0] = old, OPERATIONS[op](old, b, c)
+    third = ", %c" if op == "cas" else ""
+    text = kernel(
+        f""".reg .b32 %b, %c, %d, %t; .reg .b64 %w; ld.param.u64 %w, [words]; mov.u32 %t, %tid.x;
+        mad.wide.u32 %w, %t, 16, %w; ld.global.b32 %b, [%w+4]; ld.global.b32 %c, [%w+8];
+        atom.global.{form} %d, [%w], %b{third}; st.global.b32 [%w+12], %d; ret;""",
+        params=".param .u64 words",
+    )
+    sim.run(parse(text), block=LANES, args=[words])
+    np.testing.assert_array_equal(words, want)
+
+
 VECTORS: dict[str, tuple[str, str, Callable[[Array, Array], Array]]] = {
     "add.v4.f32": ("b32", "f4", lambda old, b: old + b),
     "max.noftz.v8.f16": ("b16", "f2", np.maximum),

@@ -27,6 +27,8 @@ from pyptx.driver.library import build_all
 ROOT = Path(__file__).parent.parent
 GLIBC = (2, 17)
 """The oldest glibc that the libraries run with: that of manylinux2014."""
+EXTENSIONS = "_launch", "_xla_handler"
+"""What an installation from source leaves out where there is no compiler."""
 _SYMBOL_VERSION = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 
 
@@ -47,8 +49,9 @@ def build_wheel(target: Path) -> Path:
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
         subprocess.run([*command, "--wheel-dir", str(folder / "wheel"), str(ROOT)], env=environment, check=True)
         (wheel,) = (folder / "wheel").iterdir()
-        if not any("_xla_handler" in member for member in ZipFile(wheel).namelist()):
-            raise RuntimeError("the handler for JAX on GPUs was not built: `pip wheel -v .` says why")
+        for extension in EXTENSIONS:
+            if not any(extension in member for member in ZipFile(wheel).namelist()):
+                raise RuntimeError(f"the extension {extension} was not built: `pip wheel -v .` says why")
         target.mkdir(parents=True, exist_ok=True)
         return Path(shutil.move(wheel, target / wheel.name))
 

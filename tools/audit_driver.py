@@ -25,12 +25,12 @@ from tools.corpus.python_producers.build import PRODUCERS, install
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "tools"
-_SIMULATOR = "ml_dtypes==0.6.0", "tqdm==4.70.1"
-_BINDINGS = "cuda-bindings==13.5.0"
+SIMULATOR = "ml_dtypes==0.6.0", "tqdm==4.70.1"
+BINDINGS = "cuda-bindings==13.5.0"
 PACKAGES = {
-    "driver": (*PRODUCERS["numba"].packages, *PRODUCERS["triton"].packages, "torch==2.13.0", *_SIMULATOR),
-    "driver_cutedsl": (*PRODUCERS["cutedsl"].packages, "numpy==2.4.6", _BINDINGS, *_SIMULATOR),
-    "driver_warp": (*PRODUCERS["warp"].packages, _BINDINGS, *_SIMULATOR),
+    "driver": (*PRODUCERS["numba"].packages, *PRODUCERS["triton"].packages, "torch==2.13.0", *SIMULATOR),
+    "driver_cutedsl": (*PRODUCERS["cutedsl"].packages, "numpy==2.4.6", BINDINGS, *SIMULATOR),
+    "driver_warp": (*PRODUCERS["warp"].packages, BINDINGS, *SIMULATOR),
 }
 """The packages of each environment. numba-cuda brings cuda-core, NVRTC and nvJitLink."""
 SHOWN = {
@@ -103,6 +103,7 @@ CASES = (
             ("reverse", "PTX0901", "        reverse[", "    out[i] ="),
             ("count", "PTX0901 PTX0902", "        count[", "        total[0] +="),
             ("shift", "PTX1301", "        shift[1, SIZE, other]", "        shift[1, SIZE, other]"),
+            ("early", "PTX1307", *["        assert managed[1]"] * 2, "--watch-host"),
             ("change", "PTX1304", *["        y.copy_to_device("] * 2, "--order", "deferred"),
         )
     ),

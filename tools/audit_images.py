@@ -42,6 +42,12 @@ def list_files(producers: Sequence[str] = ()) -> list[tuple[str, Path, File]]:
     ]
 
 
+def count_others() -> int:
+    """Return how many entries of the corpus have no arguments to run with."""
+    files = (item for directory in manifest.producers() for item in manifest.load(directory).files)
+    return sum(entry.run is None for item in files for entry in item.entries)
+
+
 def read_stored(text: str) -> str:
     """Return the PTX in the cubin that ptxas makes of a text."""
     try:
@@ -104,7 +110,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for producer, count in sorted(counts.items()):
         print(f"{producer:10}{count:6} kernels")
     print(f"kernels with findings: {', '.join(f'{code} {count}' for code, count in sorted(found.items())) or 'none'}")
-    print(f"{sum(counts.values())} kernels, {problems} of which differ")
+    print(
+        f"{sum(counts.values())} kernels, {problems} of which differ; {count_others()} others have no run in the corpus"
+    )
     return 1 if problems else 0
 
 

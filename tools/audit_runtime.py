@@ -32,9 +32,12 @@ PLANTED = (
     ("sum", "PTX0901 PTX0902", "bugs.cuh", "        *total +="),
     ("load", "PTX0930", "bugs.cuh", "    out[threadIdx.x] = tile"),
     ("shift", "PTX1301", "bugs.cu", "        shift<<<1, size, 0, second"),
+    ("early", "PTX1307", "bugs.cu", "        return x[1]"),
 )
 """What the programs of bugs.cu must report: the codes, and the line by its first words. The launch is on
 that line, or on the first that launches the kernel."""
+_APART = {"PTX1301": 2, "PTX1307": 1}
+"""The findings that are not those of a launch, and how many launches come before them."""
 C_SOURCE = ROOT / "tests" / "driver" / "programs" / "runtime.c"
 NVCC, CUTLASS, RUNTIME_12 = "nvcc-13.5.37", "cutlass-4.2.0.0", "runtime-12.9.79"
 ADDITIONS, PRODUCTS = 4, 1
@@ -75,7 +78,7 @@ def find_problem(program: Path, words: Sequence[str], expected: list[list[Findin
     """Run a C++ program, and return what differs from what each launch must report."""
     report = cache / "report.json"
     report.unlink(missing_ok=True)
-    options = ["--from-images", "--report", str(report)]
+    options = ["--from-images", "--watch-host", "--report", str(report)]
     command = [sys.executable, "-m", "pyptx", "simulate", *options, "--", str(program), *words]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     # Below no folder of sources, so that their places are absolute.
@@ -101,8 +104,8 @@ def find_planted(cache: Path) -> dict[str, tuple[str, str]]:
     for name, codes, file, start in PLANTED:
         launch = find_line(BUGS, start if file == BUGS.name else f"        {name}<<<")
         findings = [(code, find_line(_FOLDER / file, start), launch) for code in codes.split()]
-        # The race of two launches is reported apart from both.
-        expected = [[], [], findings] if codes == "PTX1301" else [findings]
+        # What is about more than one launch is reported apart from them.
+        expected = [*([[]] * _APART.get(codes, 0)), findings]
         outcomes[f"{BUGS.name} {name}, {NVCC}"] = find_problem(program, [name], expected, cache), codes
     return outcomes
 

@@ -176,7 +176,7 @@ def report_host_access(driver: Driver, task: Task, access: HostAccess) -> None:
     verb, other_verb, rule = _VERBS[overlap.writes], _VERBS[overlap.other_writes], rules.BY_HOST
     message = f"the host {verb} {_describe_place(driver, access.address)}, which the {_describe(task)} {other_verb}"
     notes = [*filter(None, [_describe_access(overlap.other_access, task)]), rule.why]
-    help = "wait for the work first: cuStreamSynchronize, cuEventSynchronize or cuCtxSynchronize"
+    help = "wait for the work first: cuStreamSynchronize, cuEventSynchronize, cuCtxSynchronize or cudaDeviceSynchronize"
     diagnostic = rule.report(None, f"{rule.title}: {message}", notes=notes, help=help)
     _publish(driver, diagnostic, _name(task), access.place, _find_source(overlap.other_access, task), _find_place(task))
 

@@ -50,6 +50,10 @@ match sys.argv[1]:
     case "shift":
         shift[1, SIZE, stream](x, y)
         shift[1, SIZE, other](y, z)  # planted: this stream waits for nothing
+    case "early":
+        managed = cuda.managed_array(SIZE, np.float32)
+        shift[1, SIZE](x, managed)
+        assert managed[1] == 2  # planted: the kernel may not have run
     case "change":
         on_host = cuda.pinned_array(SIZE, np.float32)
         on_host[:] = 1

@@ -76,9 +76,9 @@ class Site:
         variable = self.operands.get_variable(name) if isinstance(name, str) else None
         return None if variable is None else variable.home
 
-    def build_new_types(self, index: int) -> Expr | None:
-        """Return the types of new destination registers in place of the registers."""
-        operand = self.actuals[index] if index < len(self.actuals) else None
+    def build_new_types(self) -> Expr | None:
+        """Return the types of new destination registers in place of the registers, the first operand."""
+        operand = self.actuals[0] if self.actuals else None
         if isinstance(operand, VectorOperand):
             kinds = [self.find_home(element) for element in operand.elements]
             types = [kind for kind in kinds if kind is not None]

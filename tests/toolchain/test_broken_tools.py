@@ -58,6 +58,7 @@ def test_a_ptxas_that_does_not_work_is_a_finding(stand_in: StandIn, text: str, c
         assemble_with_ptxas(SMALL, timeout=0.3 if "sleep" in text else 60)
     assert [d.code for d in excinfo.value.diagnostics] == [code]
     assert words in str(excinfo.value)
+    assert ("out of memory" in str(excinfo.value)) == ("KILL" in text)
 
 
 @pytest.mark.parametrize("text", [text for name, (text, _, _) in BROKEN.items() if name not in ("for ever", "too old")])

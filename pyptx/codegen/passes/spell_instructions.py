@@ -80,7 +80,7 @@ def _settle(draft: Draft, variable: Variable) -> None:
 def _find_fresh_ways(site: Site) -> Iterator[Expr]:
     yield from spell_with_operators(site.operands, site.step)
     yield from spell_with_wrappers(site)
-    target = site.build_new_types(0)
+    target = site.build_new_types()
     sources = site.build_operands(1)
     if target is not None and None not in sources:
         plain_call = Call(

@@ -244,7 +244,7 @@ def _make_atomic(family: str) -> Ways:
             "scope": None if scope is None else Literal(scope),
         }
         name = f"{op}_" if op in ("and", "or") else "xor_" if op == "xor" else op
-        operands = (site.build_new_types(0), *site.build_operands(1)) if site.fresh else site.build_operands(0)
+        operands = (site.build_new_types(), *site.build_operands(1)) if site.fresh else site.build_operands(0)
         yield site.build_call(f"ptx.{family}.{name}", site.name_type(site.kind), *operands, **options)
 
     return spell_atomic

@@ -76,7 +76,7 @@ def _spell_mma(site: Site) -> Iterator[Expr | None]:
     kind = next((word for word in words if word.startswith("kind::")), None)
     layouts = [word for word in words if word in ("row", "col")]
     a_layout, b_layout = (*layouts, "row", "col")[:2]
-    d = site.build_new_types(0) if site.fresh else values[0]
+    d = site.build_new_types() if site.fresh else values[0]
     yield site.build_call(
         "ptx.mma.sync", shape=_find_shape(words), dtype_d=site.name_type(types[0]), dtype_a=site.name_type(types[1]),
         dtype_b=site.name_type(types[2]), dtype_c=site.name_type(types[3]), d=d, a=values[1], b=values[2], c=values[3],
@@ -96,7 +96,7 @@ def _spell_ldmatrix(site: Site) -> Iterator[Expr | None]:
     space = next((word for word in words if word.startswith("shared")), None)
     layout = count if shape == "m8n8" else f"{shape}.{count}"
     dtype = words[-1]
-    dst = site.build_new_types(0) if site.fresh else site.build_operand(0)
+    dst = site.build_new_types() if site.fresh else site.build_operand(0)
     yield site.build_call(
         "ptx.ldmatrix", dst=dst, src=site.build_operand(1), layout=None if layout == "x4" else Literal(layout),
         trans=_TRUE if "trans" in words else None, dtype=None if dtype == "b16" else Literal(dtype),
@@ -153,7 +153,7 @@ def _spell_tensor_memory(site: Site, values: list[Expr | None]) -> Iterator[Expr
         "dtype": None if words[-1] == "b32" else Literal(words[-1]),
     }  # fmt: skip
     if words[0] == "ld":
-        dst = site.build_new_types(0) if site.fresh else values[0]
+        dst = site.build_new_types() if site.fresh else values[0]
         pack = _TRUE if "pack::16b" in words else None
         yield site.build_call("ptx.tcgen05.ld", dst, values[1], pack=pack, **options)
     else:

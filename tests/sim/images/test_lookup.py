@@ -199,6 +199,14 @@ def test_samples() -> None:
     assert got.tolist() == [image[y, x, s] for s, x, y, _ in source]
 
 
+def test_signed_texels_and_their_border_are_extended() -> None:
+    image = np.array([-128, 127], np.int8)
+    texture = sim.Texture(image, "1d", sim.Sampler("clamp_to_border", border=(-3.0, 0, 0, 0)))
+    body = "tex.1d.v4.s32.s32 {%r10, %r11, %r12, %r13}, [%rd1, {%r2}];"
+    got = run(body, texture, words([[x, 0, 0, 0] for x in (0, 1, 2)]))[:, 0]
+    assert got.view(np.int32).tolist() == [-128, 127, -3]
+
+
 def test_footprint_and_depth() -> None:
     image = np.arange(16, dtype=np.float32).reshape(4, 4)
     body = "tld4.r.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [%rd1, {%f2, %f3}];"

@@ -66,6 +66,7 @@ def test_a_failing_program_keeps_its_status(tmp_path: Path) -> None:
     assert simulate(tmp_path, WRONG + "sys.exit(7)", "program.py").returncode == 7
     killed = simulate(tmp_path, RIGHT + "import os\nos.kill(os.getpid(), 9)", "program.py")
     assert killed.returncode == 137
+    assert killed.stderr.splitlines()[-1] == "pyptx: 1 launch of 1 kernel: no findings"
 
 
 def test_a_command_that_is_terminated_ends_its_program_and_leaves_nothing(tmp_path: Path) -> None:

@@ -117,8 +117,7 @@ def _wait(
     except PtxError:
         _report_missing(checks, place, site, lanes, mask, space, address)
         raise
-    (result,) = outs
-    is_complete: Array = result if mask is None else result & mask
+    is_complete: Array = outs[0] if mask is None else outs[0] & mask
     if site.memory.cluster > 1 and not is_complete.all():
         for group, object_address, _ in group_by_object(
             checks, site, lanes, ~is_complete if mask is None else ~is_complete & mask, space, address

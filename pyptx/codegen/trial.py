@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx import sim
 from pyptx.ir.directives import Module
-from pyptx.ir.kinds import LinkingDirective, ScalarType, StateSpace
+from pyptx.ir.kinds import LinkingDirective, StateSpace
 from pyptx.ir.nodes import Function, Instruction, Param, VarDecl
 from pyptx.ir.operands import AddressOperand, LabelOperand, RegisterOperand, VectorOperand
 from pyptx.ir.walk import visit
@@ -98,13 +98,14 @@ def find_pointers(entry: Function) -> set[Field]:
 def _follow(node: Instruction, origin: dict[str, set[Field]], pointers: set[Field]) -> None:
     first = node.operands[0] if node.operands else None
     if node.opcode == "ld" and ".param" in node.modifiers and len(node.operands) == 2:
-        address, size = node.operands[1], ScalarType.from_ptx(node.modifiers[-1]).bits // 8
+        address = node.operands[1]
         if isinstance(address, AddressOperand) and (address.offset or "0").isdigit():
-            elements = first.elements if isinstance(first, VectorOperand) else (first,)
-            for offset, element in enumerate(elements):
+            is_wide = node.modifiers[-1].endswith("64")
+            elements = first.elements if is_wide and isinstance(first, VectorOperand) else (first,)
+            for position, element in enumerate(elements):
                 if isinstance(element, RegisterOperand | LabelOperand):
-                    place = address.base, int(address.offset or "0") + offset * size
-                    origin.setdefault(element.name, set()).add(place)
+                    offset = int(address.offset or "0") + 8 * position
+                    origin.setdefault(element.name, set()).add((address.base, offset))
         return
     if node.opcode in _ADDRESS_OPCODES:
         for operand in node.operands:

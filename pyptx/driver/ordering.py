@@ -73,7 +73,7 @@ class Order:
         return (1 << len(self.tasks)) - 1
 
     @property
-    def unawaited(self) -> int:
+    def tasks_without_wait(self) -> int:
         """The tasks for which the host has not waited."""
         return self.every & ~self.known
 

@@ -38,7 +38,7 @@ class HostWatch:
             yield
         finally:
             self._calls -= 1
-            if self._order.unawaited and not self._calls:
+            if self._order.tasks_without_wait and not self._calls:
                 self._protected += [item for item in self._heap.allocations.values() if item.kind in WATCHED]
                 for allocation in self._protected:
                     _protect(allocation, is_open=False)
@@ -56,7 +56,7 @@ class HostWatch:
                 return False
             protect_pages(address & -PAGE, PAGE, is_open=True)
             access = HostAccess(address, bool(writes), self._find_place())
-            for task in self._order.find(self._order.unawaited if not self._calls else 0):
+            for task in self._order.find(self._order.tasks_without_wait if not self._calls else 0):
                 task.by_host.append(access)
                 self._compare(task, access)
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyptx.codegen.trial import run_trial
+from pyptx.codegen.trial import find_pointers, run_trial
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Function, visit
 from pyptx.parser import parse
@@ -52,6 +52,14 @@ def test_pointers_that_are_loaded_as_a_vector_have_buffers() -> None:
     body = """.reg .b64 %a<4>; .reg .b32 %x; mov.b32 %x, 1; ld.param.v2.u64 {%a0, %a1}, [s+16];
         ld.param.v2.u64 {%a2, _}, [s]; st.global.b32 [%a1], %x; add.u64 %a3, %a2, %a0;"""
     assert trial(".maxntid 1", params, body)[:2] == ["  s: 32 bytes, buffers at offsets 24, else zero", "  p: 5"]
+
+
+@pytest.mark.parametrize("load", ["ld.param.foo %a0, [s];", "ld.param.v2.u32 {%x, %y}, [s]; st.shared.b32 [%y], %x;"])
+def test_loads_of_no_pointer_leave_a_structure_without_buffers(load: str) -> None:
+    text = f".entry k(.param .align 16 .b64 s[4]) {{ .reg .b64 %a<4>; .reg .b32 %x, %y; {load} ret; }}"
+    module, _ = parse(f".version 8.0\n.target sm_90\n.address_size 64\n{text}\n", recover=True)
+    (entry,) = (node for node in visit(module) if isinstance(node, Function))
+    assert not find_pointers(entry) - {("s", 0)}
 
 
 def test_a_number_is_at_most_the_largest_of_its_type() -> None:

@@ -59,5 +59,5 @@ def _shorten(steps: Sequence[Step], replacements: dict[str, Expr]) -> Iterator[S
 
 def _replace(value: Expr, replacements: dict[str, Expr]) -> Expr:
     if isinstance(value, Literal):
-        return replacements.get(str(value.value), value)
+        return replacements.get(value.value, value) if isinstance(value.value, str) else value
     return replace_parts(value, lambda part: _replace(part, replacements))

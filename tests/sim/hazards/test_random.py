@@ -238,7 +238,9 @@ class Execution:
             other, peer = self.model.accesses[conflict.earlier]
             expected.add((conflict.code, agent, other.place, _name(peer)))
             # A reference to several threads names only one warp, and a narrow scope only if it explains all of them.
-            expected |= {(code, agent, other.place, ()) for code in (conflict.code, "PTX0901")}
+            is_mixed = access.strong and other.strong and access.size != other.size
+            plain = "PTX0904" if is_mixed else "PTX0901"
+            expected |= {(code, agent, other.place, ()) for code in (conflict.code, plain)}
         for finding in self.engine.findings:
             agent, peer = finding.agent, finding.other_agent
             assert agent is not None
@@ -527,3 +529,7 @@ def test_executions_in_which_the_engine_missed_a_race() -> None:
     """Crowds that begin with the same warp; a plain store that ended a release sequence; a thread number reused by
     another CTA."""
     assert _count_races([8, 1654, 910640, 911333]) == 4
+
+
+def test_an_execution_in_which_a_narrow_scope_explains_only_some_of_a_crowd() -> None:
+    assert _count_races([760258766306]) == 1

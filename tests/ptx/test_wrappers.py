@@ -243,6 +243,9 @@ def test_arguments_that_an_instruction_does_not_have() -> None:
     def missing() -> None:
         loose_ptx.add(u32, reg.alloc(u32))  # here
 
+    def missing_before_a_third() -> None:
+        loose_ptx.min(u32, c=reg.alloc(u32))  # here
+
     def no_word() -> None:
         loose_ptx.add(f32, reg.alloc(f32), 1, rounding=1)  # here
 
@@ -252,6 +255,7 @@ def test_arguments_that_an_instruction_does_not_have() -> None:
     assert_rejected(add_with_unknown, "PTX0818", "no operand `saturate`", "dst, a, b", "rounding, ftz, sat")
     assert_rejected(add_twice, "PTX0818", "no operand `a`")
     assert_rejected(missing, "PTX0201", "takes 3 operands")
+    assert_rejected(missing_before_a_third, "PTX0201", "takes 3 operands")
     assert_rejected(no_word, "PTX0818", "`rounding` of `ptx.add` must be a string", "use one of 'rn', 'rz', 'rm', 'rp'")
     assert_rejected(wrong_type, "PTX0102", ".s32")
 

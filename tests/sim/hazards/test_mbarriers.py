@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Space, store
+from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Scope, Space, load, store
 from pyptx.sim.hazards.state import Grid
 
 ONE = Group(np.array([0]))
@@ -96,3 +96,29 @@ def test_the_bytes_of_an_invalidated_barrier_are_written_after_it(waits: bool) -
         engine.barriers.bar(threads, place(4), 0, None, "sync")
     engine.access(store(place(5), Space.SHARED, 4), Group(np.array([32])), np.array([4]))
     assert [finding.rule.code for finding in engine.findings] == ([] if waits else ["PTX0901"])
+
+
+@pytest.mark.parametrize(
+    ("release", "acquire", "line"),
+    [(Scope.CTA, Scope.CLUSTER, 4), (Scope.CLUSTER, Scope.CTA, 5), (Scope.CLUSTER, Scope.CLUSTER, None)],
+)
+def test_a_race_between_ctas_names_the_arrival_or_wait_whose_scope_is_too_narrow(
+    release: Scope, acquire: Scope, line: int | None
+) -> None:
+    engine, address = Hazards(), np.array([1 << 20])
+    engine.state.add_buffer(1 << 20, 1024, "buffer")
+    grid = engine.launch(place(), 32, slots=2, cluster=2, shared_bytes=1024)
+    engine.start(grid, [0, 1], [0, 1])
+    writer = Group(np.array([grid.find_thread(1)]))
+    engine.mbarriers.init(0, place(1), 0, 1)
+    for event in (engine.barriers.cluster_arrive, engine.barriers.cluster_wait):
+        for slot in range(2):
+            event(Group(grid.list_threads(slot)), place(2))
+    engine.access(store(place(3), Space.GLOBAL, 4), writer, address)
+    engine.mbarriers.arrive(writer, place(4), 0, scope=release)
+    engine.mbarriers.wait(ONE, place(5), 0, 0, scope=acquire)
+    engine.access(load(place(6), Space.GLOBAL, 4), ONE, address)
+    expected = [] if line is None else [
+        ("PTX0903", (f"`line {line}` at <ptx>:{line}:1 has scope `.cta`, which does not include the other CTA",))
+    ]  # fmt: skip
+    assert [(finding.rule.code, finding.notes) for finding in engine.findings] == expected

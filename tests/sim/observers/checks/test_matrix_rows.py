@@ -108,6 +108,8 @@ def test_another_swizzle_is_found_with_both_places(copy_mode: Swizzle, read: Swi
 def test_each_eight_rows_that_are_read_count(load: str, matrices: int) -> None:
     (finding,) = copy_and_read(Swizzle.B128, Swizzle.NONE, load=load)[0]
     assert (finding.rule.code, finding.count) == ("PTX0989", matrices)
+    assert finding.agent is not None
+    assert finding.agent.lane == 0
 
 
 def test_rows_that_stmatrix_wrote() -> None:

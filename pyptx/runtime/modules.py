@@ -138,7 +138,8 @@ def _load_image(plan: Plan, image: bytes, text: str, origins: Mapping[int, Origi
         messages = log.rstrip(b"\0").decode("utf-8", "replace")
         findings: tuple[Diagnostic, ...] = parse_log(messages, text, origins.get)
         message, place = f"`{plan.definition.name}` cannot be loaded: {why}", find_definition(plan.definition.function)
-        raise PtxError([DRIVER.report(place, message, notes=messages.splitlines()), *findings], text) from None
+        notes = [] if findings else messages.splitlines()
+        raise PtxError([DRIVER.report(place, message, notes=notes), *findings], text) from None
 
 
 def _allow(plan: Plan, function: int) -> None:

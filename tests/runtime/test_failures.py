@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import re
 import sys
 from dataclasses import replace
 from typing import Any
@@ -12,9 +14,12 @@ import pytest
 
 from pyptx import Tile, kernel, ptx, smem
 from pyptx.diagnostics import PtxError
+from pyptx.dsl.lines import add_line_information
+from pyptx.emitter import emit
 from pyptx.parser import parse
-from pyptx.runtime import bindings
-from pyptx.runtime.bindings import call, in_context
+from pyptx.runtime import bindings, modules
+from pyptx.runtime.bindings import CallError, call, in_context
+from pyptx.runtime.failures import make_error
 from pyptx.runtime.launching import launch
 from pyptx.types import f32, s32
 from tests.messages import raises
@@ -80,8 +85,53 @@ def test_what_a_device_cannot_run_is_refused_before_the_launch(activate: Activat
 def test_ptx_that_the_driver_refuses_is_reported(device: DeviceMemory) -> None:
     plan = plan_call(add_scaled, A.shape, B.shape, scale=1.0)
     text = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry add_scaled()\n{\n    mov.u32 %r1, 0;\n}\n"
-    with raises(PtxError, match="INVALID_PTX"):
+    with raises(PtxError, match="INVALID_PTX") as error:
         launch(replace(plan, module=parse(text)), {})
+    (finding,) = error.value.diagnostics
+    assert finding.notes[0] == "<ptx>:6:13: error[PTX0401]: `%r1` is not declared here"
+
+
+def test_the_log_of_the_drivers_compiler_is_read(device: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As errors at the lines of Python, if it is as ptxas writes it."""
+    plan = plan_call(add_scaled, A.shape, B.shape, scale=1.0)
+    lines = emit(add_line_information(plan.module)).splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "st.global" in text)
+    log = (
+        f"ptxas application ptx input, line {line}; error   : Illegal modifier '.f32' for instruction 'st'\n"
+        "ptxas fatal   : Ptx assembly aborted due to errors\n"
+    )
+
+    def refuse(name: str, *args: Any) -> Any:
+        if name != "cuModuleLoadDataEx":
+            return call(name, *args)
+        buffer = args[3][0]
+        ctypes.memmove(buffer, log.encode(), len(log))
+        raise CallError(name, 218, "CUDA_ERROR_INVALID_PTX", "invalid ptx")
+
+    monkeypatch.setattr(modules, "call", refuse)
+    with raises(PtxError, match=r"`add_scaled` cannot be loaded: .*INVALID_PTX \(218\)") as error:
+        launch(plan, dict.fromkeys("abc", 0))
+    loading, assembly = error.value.diagnostics
+    assert loading.notes == ()
+    assert assembly.message.startswith("Illegal modifier '.f32' for instruction 'st'")
+    assert re.search(r"test_calls.py:\d+: error\[PTX0710\]", str(error.value))
+    assert "ptx.st(f32, ptx.addr(pc, offset), x)" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "text"),
+    [
+        (701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "add_scaled.resources(…) lists what a CTA needs"),
+        (719, "CUDA_ERROR_LAUNCH_FAILED", "add_scaled.simulate(…) with the same arguments"),
+        (905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "make the arrays in the stream that is captured"),
+    ],
+)
+def test_what_to_do_about_each_kind_of_failure(code: int, name: str, text: str) -> None:
+    plan = plan_call(add_scaled, A.shape, B.shape, scale=1.0)
+    (finding,) = make_error(plan, CallError("cuLaunchKernelEx", code, name, "")).diagnostics
+    assert text in (finding.help or "")
+    assert f"cannot be launched: cuLaunchKernelEx returned {name} ({code})" in finding.message
+    assert ("the context is lost" in " ".join(finding.notes)) is (code == 719)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

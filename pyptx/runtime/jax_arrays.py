@@ -22,7 +22,7 @@ def view(value: Any, writable: bool) -> Array | Unusable:
         return Unusable("expected a concrete array, found a tracer: JAX is tracing the call; call it outside jax.jit")
     if not isinstance(value, jax.Array):
         # JAX's transformations hand NumPy's arrays over as constants of their own.
-        if hasattr(value, "__array_interface__") and not writable:
+        if hasattr(value, "__array__") and not writable:
             return np.asarray(value)
         return Unusable(f"expected an array, found {type(value).__name__}")
     if writable:
@@ -68,10 +68,17 @@ def to_jax(result: Array) -> Any:
 def vary(value: Any, axes: frozenset[Any]) -> Any:
     """Return a value that varies along axes of the mesh, inside `jax.shard_map`."""
     missing = tuple(axes - find_axes([value]))
-    return jax.lax.pcast(value, missing, to="varying") if missing else value
+    if not missing:
+        return value
+    return jax.lax.pcast(value, missing, to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary(value, missing)
 
 
 def find_axes(values: Iterable[Any]) -> frozenset[Any]:
     """Return the axes of the mesh along which any of some values varies."""
-    kinds = [getattr(jax.typeof(value), "manual_axis_type", None) for value in values]
-    return frozenset[Any]().union(*(kind.varying for kind in kinds if kind is not None))
+    return frozenset[Any]().union(*(_list_axes(jax.typeof(value)) for value in values))
+
+
+def _list_axes(kind: Any) -> frozenset[Any]:
+    if hasattr(kind, "manual_axis_type"):
+        return kind.manual_axis_type.varying if kind.manual_axis_type is not None else frozenset()
+    return getattr(kind, "vma", frozenset[Any]())  # before JAX 0.10

@@ -307,7 +307,7 @@ def test_sizes_must_be_known() -> None:
 _PROGRAM = """
 import json, sys
 from pathlib import Path
-import jax, numpy as np, pyptx
+import jax, jax.export, numpy as np, pyptx
 from jax.sharding import Mesh, PartitionSpec as P
 from pyptx.jax_support import CUSTOM_CALL
 results = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,9 +19,6 @@ __all__ = [
     "Bound", "bind", "choose_device", "create_stream_launch", "execute", "find_device", "list_warnings", "run",
     "simulate",
 ]  # fmt: skip
-
-SIMULATE = "PYPTX_SIMULATE"
-"""The environment variable with which calls on arrays in device memory run on the simulator."""
 
 
 @dataclass(slots=True)
@@ -150,7 +146,7 @@ def execute(
 
 def choose_device(bound: Bound, stream: Any) -> int | None:
     """Return the device that runs a call, None for the simulator. PtxError for a stream without a device."""
-    if os.environ.get(SIMULATE) == "1":
+    if simulation.is_rerouted():
         return None
     if stream is not None and bound.device is None:
         if bound.views or arguments.list_arrays(bound.plan.scalars):

@@ -12,12 +12,13 @@ from pyptx.dsl.trace import CURRENT
 from pyptx.runtime import bindings, device_calls, device_views, dlpack, extension
 from pyptx.runtime.arrays import DeviceView, get_numpy_dtype
 from pyptx.runtime.bindings import in_context
-from pyptx.runtime.calls import SIMULATE, Bound
+from pyptx.runtime.calls import Bound
 from pyptx.runtime.failures import explain_failures
 from pyptx.runtime.launching import is_small, list_attributes, make_launcher
 from pyptx.runtime.modules import find_loaded
 from pyptx.runtime.parameters import encode_plan, find_map
 from pyptx.runtime.planning import MAP_SUFFIX, Plan, Traceable
+from pyptx.runtime.simulation import SIMULATE
 from pyptx.sim.program.frames import lay_out
 from pyptx.tensormap import SIZE
 

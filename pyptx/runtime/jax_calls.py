@@ -14,11 +14,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from pyptx.diagnostics import PtxError
-from pyptx.runtime import arrays
-from pyptx.runtime.arrays import Described, Unusable, describe, get_numpy_dtype
+from pyptx.runtime import arrays, simulation
+from pyptx.runtime.arrays import Array, Described, Unusable, describe, get_numpy_dtype
 from pyptx.runtime.jax_arrays import check_dtype, find_axes, jax, vary, view
-from pyptx.runtime.jax_attributes import write_attributes
-from pyptx.runtime.jax_handler import HANDLER, wait_for_calls
+from pyptx.runtime.jax_attributes import Attributes, read_attributes, write_attributes
+from pyptx.runtime.jax_handler import HANDLER, run_call, wait_for_calls
 from pyptx.runtime.planning import Call, Plan, Traceable, make_plan
 from pyptx.runtime.rules import ARRAYS, GRADIENTS
 
@@ -90,14 +90,15 @@ def run(bound: Bound, stream: Any, *, cooperative: bool = False, programmatic: b
     plan, inputs, targets = bound.plan, bound.inputs, bound.targets
     attributes = write_attributes(plan, bound.dtypes, cooperative=cooperative, programmatic=programmatic)
     operands, results = _align_axes([_take(value) for value in (*inputs, *targets)], plan.outputs)
-    call = jax.ffi.ffi_call(
-        TARGET, results, vmap_method="sequential",
-        input_output_aliases={len(inputs) + index: index for index in range(len(targets))},
-    )  # fmt: skip
+    aliases = {len(inputs) + index: index for index in range(len(targets))}
+    custom = jax.ffi.ffi_call(TARGET, results, vmap_method="sequential", input_output_aliases=aliases)
+    is_rerouted = simulation.is_rerouted()
 
     @jax.custom_jvp
     def function(*values: Any) -> Any:
-        return call(*values, **attributes)
+        if is_rerouted:
+            return _call_host(attributes, results, values)
+        return custom(*values, **attributes)
 
     @function.defjvp
     def refuse_gradient(primals: Any, tangents: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
@@ -106,6 +107,21 @@ def run(bound: Bound, stream: Any, *, cooperative: bool = False, programmatic: b
         raise PtxError([GRADIENTS.report(None, text, help=help)])
 
     return list(function(*operands))
+
+
+def _call_host(attributes: Attributes, results: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    """Return the outputs of a call on the simulator, whatever device XLA compiles for."""
+    call, axes = read_attributes(attributes), find_axes(operands)
+    count = len(call.dtypes) - call.outputs
+
+    def simulate(*values: Any) -> list[Array]:
+        outputs = [np.array(value) for value in values[count:]]
+        fresh = [] if outputs else [np.empty(result.shape, result.dtype) for result in results]
+        run_call(call, [np.asarray(value) for value in values[:count]], outputs or fresh, fresh)
+        return outputs or fresh
+
+    types = [jax.ShapeDtypeStruct(result.shape, result.dtype) for result in results]
+    return [vary(value, axes) for value in jax.pure_callback(simulate, types, *operands, vmap_method="sequential")]
 
 
 def _refuse_tracers(values: Mapping[str, Any]) -> None:

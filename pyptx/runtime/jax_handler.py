@@ -10,6 +10,7 @@ import ctypes
 import time
 import traceback
 import warnings
+from collections.abc import Sequence
 from ctypes import c_char
 from math import prod
 from threading import get_ident
@@ -108,9 +109,14 @@ def _execute(frame: Any) -> None:
     fresh = results if frame.inputs.count == count else []
     for array in inputs:
         array.flags.writeable = False
+    run_call(call, inputs[:count], results, fresh)
+
+
+def run_call(call: CustomCall, inputs: Sequence[Array], results: Sequence[Array], fresh: Sequence[Array]) -> None:
+    """Run a call, and show its warnings. `fresh` are the results without initial values."""
     for array in fresh:
         fill(array)
-    launch = create_launch(call, [*inputs[:count], *results], fresh)
+    launch = create_launch(call, [*inputs, *results], fresh)
     result = simulation.simulate(launch, cooperative=call.is_cooperative)
     for text in simulation.list_warnings(result):
         warnings.warn_explicit(text, HazardWarning, f"<kernel {call.entry}>", 1, registry=_SHOWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import Any
@@ -12,6 +13,14 @@ from pyptx.runtime.arrays import Array
 from pyptx.runtime.planning import MAP_SUFFIX, Plan
 from pyptx.sim.reports.findings import group_by_cause
 from pyptx.tensormap import tensor_map
+
+SIMULATE = "PYPTX_SIMULATE"
+"""The environment variable with which calls on arrays in device memory run on the simulator."""
+
+
+def is_rerouted() -> bool:
+    """Tell whether the environment sends every call to the simulator."""
+    return os.environ.get(SIMULATE) == "1"
 
 
 def create_launch(plan: Plan, arrays: Mapping[str, Array], fresh: Sequence[Array] = ()) -> sim.Launch:

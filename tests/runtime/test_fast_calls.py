@@ -12,7 +12,7 @@ import pytest
 
 from pyptx import Kernel, Tile, intrinsic, kernel, ptx
 from pyptx.diagnostics import PtxError
-from pyptx.runtime import calls, extension
+from pyptx.runtime import calls, extension, simulation
 from pyptx.runtime.bindings import in_context
 from pyptx.types import f32, s32
 from tests.messages import raises
@@ -418,7 +418,7 @@ def test_calls_are_simulated_from_when_the_environment_says_so(monkeypatch: pyte
     monkeypatch.setattr(calls, "choose_device", note)
     for value in (None, "1", "1", "0"):
         if value is not None:
-            monkeypatch.setenv(calls.SIMULATE, value)
+            monkeypatch.setenv(simulation.SIMULATE, value)
         for _ in range(2):
             assert torch.equal(scale(x), x * SCALE)
     assert devices == ([0, None, None, None, None, 0] if BUILT else [0, 0, None, None, None, None, 0, 0])

@@ -20,7 +20,7 @@ from pyptx import HazardWarning, PtxError, Tile, differentiable_kernel, kernel, 
 from pyptx.decorator import RESERVED
 from pyptx.jax_support import CUSTOM_CALL
 from pyptx.runtime.dlpack import make_capsule
-from pyptx.runtime.jax_calls import bind
+from pyptx.runtime.jax_calls import TARGET, bind
 from pyptx.types import bf16, e2m1, f32, u32, u64
 from tests.messages import raises
 
@@ -58,21 +58,41 @@ def scale(factor: float) -> Any:
     return scaled
 
 
+@pytest.fixture(params=["handler", "host"])
+def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a test with the handler of the custom call, and with calls that the environment sends to the host."""
+    if request.param == "host":
+        monkeypatch.setenv("PYPTX_SIMULATE", "1")
+    jax.clear_caches()
+    return request.param
+
+
+def assert_same_words(traced: Any, eager: PtxError, route: str) -> None:
+    """Check that an error of JAX says what the call said outside; JAX adds the traceback of calls of the host."""
+    if route == "handler":
+        assert str(traced) == f"INTERNAL: {eager}"
+    else:
+        assert str(eager) in str(traced)
+
+
 def trace(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a function compiled."""
     return jax.jit(function)(*arguments)
 
 
+@pytest.mark.usefixtures("route")
 def test_a_compiled_function_computes_what_the_kernel_does() -> None:
     assert jnp.array_equal(trace(lambda x: 1 + product(x + 1, jnp.sin(x)), X), 1 + (X + 1) * jnp.sin(X))
 
 
+@pytest.mark.usefixtures("route")
 def test_small_floats_and_tensor_maps_go_through() -> None:
     halves, matrix = X.astype(jnp.bfloat16), jnp.arange(512.0).reshape(16, 32)
     assert jnp.array_equal(trace(elementwise(bf16, 2), halves), halves)
     assert jnp.array_equal(trace(tensor_copy, matrix), matrix)
 
 
+@pytest.mark.usefixtures("route")
 def test_raw_parameters_are_part_of_the_program() -> None:
     assert jnp.array_equal(trace(lambda x: add_scaled(x, x, scale=2.0), X), 3 * X)
 
@@ -149,21 +169,21 @@ def test_elements_that_jax_packs_are_refused() -> None:
         trace(elementwise(e2m1, 1), X.astype(jnp.float4_e2m1fn))
 
 
-def test_what_stops_the_run_is_an_error_of_jax_with_the_words_of_the_kernel() -> None:
+def test_what_stops_the_run_is_an_error_of_jax_with_the_words_of_the_kernel(route: str) -> None:
     with raises(PtxError) as eager:
         accumulate(X)
     with pytest.raises(jax.errors.JaxRuntimeError) as traced:
         trace(lambda x: accumulate(x), X).block_until_ready()
-    assert str(traced.value) == f"INTERNAL: {eager.value}"
+    assert_same_words(traced.value, eager.value, route)
 
 
-def test_a_cooperative_grid_must_fit() -> None:
+def test_a_cooperative_grid_must_fit(route: str) -> None:
     grid = (2**31 - 1,)
     with raises(PtxError, match="PTX1107") as eager:
         product(X, X, grid=grid, cooperative=True)
     with pytest.raises(jax.errors.JaxRuntimeError, match="PTX1107") as traced:
         trace(lambda x: product(x, x, grid=grid, cooperative=True), X).block_until_ready()
-    assert str(traced.value) == f"INTERNAL: {eager.value}"
+    assert_same_words(traced.value, eager.value, route)
 
 
 def test_outside_of_a_trace_no_array_becomes_another() -> None:
@@ -173,6 +193,7 @@ def test_outside_of_a_trace_no_array_becomes_another() -> None:
     assert bind(accumulate, [X], None, **options).targets == []
 
 
+@pytest.mark.usefixtures("route")
 def test_an_input_cannot_be_written() -> None:
     @kernel(in_specs=[Tile(1, f32)], out_specs=[Tile(1, f32)], grid=(1,))
     def spoil(x: Any, y: Any) -> None:
@@ -184,6 +205,7 @@ def test_an_input_cannot_be_written() -> None:
         trace(lambda x: spoil(x), X[:1]).block_until_ready()
 
 
+@pytest.mark.usefixtures("route")
 def test_warnings_of_the_run_are_shown() -> None:
     @kernel(in_specs=[Tile(32, f32)], out_specs=[Tile(48, f32)], grid=(1,), block=(32, 1, 1))
     def copy_most(x: Any, y: Any) -> None:
@@ -198,6 +220,7 @@ def test_warnings_of_the_run_are_shown() -> None:
     assert records[0].filename == "<kernel copy_most>"
 
 
+@pytest.mark.usefixtures("route")
 def test_arrays_given_for_the_outputs_are_initial_values() -> None:
     assert jnp.array_equal(trace(lambda x, y: accumulate(x, out=y), X, ONES), X + 1)
     assert jnp.array_equal(ONES, jnp.ones(32))
@@ -225,12 +248,14 @@ def test_kernels_that_differ_in_a_closure_stay_apart() -> None:
     assert jnp.array_equal(trace(lambda x: scale(2.0)(x) + scale(5.0)(x), X), 7 * X)
 
 
+@pytest.mark.usefixtures("route")
 def test_a_mapped_function_runs_the_kernel_for_each_element() -> None:
     rows = jnp.arange(96.0).reshape(3, 32)
     assert jnp.array_equal(jax.vmap(product, (0, None))(rows, X), rows * X)
     assert jnp.array_equal(trace(jax.vmap(lambda x, y: accumulate(x, out=y)), rows, rows), 2 * rows)
 
 
+@pytest.mark.usefixtures("route")
 def test_loops_branches_and_checkpoints_contain_kernels() -> None:
     powers = trace(lambda x: jax.lax.scan(lambda c, _: (product(c, x), c), ONES, None, length=3)[0], X)
     assert jnp.array_equal(powers, X**3)
@@ -247,6 +272,7 @@ def test_a_kernel_alone_has_no_gradient() -> None:
         jax.grad(lambda x: product(x, x).sum())(X)
 
 
+@pytest.mark.usefixtures("route")
 def test_gradients_come_from_the_backward_kernel() -> None:
     f = differentiable_kernel(product, product_gradient, factor=5)
     y = X + 2
@@ -293,6 +319,15 @@ def test_numpy_arrays_go_through_transformations_that_do_not_compile() -> None:
     assert np.array_equal(gradient, x)
 
 
+def test_the_environment_makes_calls_in_compiled_functions_calls_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = jax.jit(lambda x: product(x, x))
+    assert TARGET in function.lower(X).as_text()
+    jax.clear_caches()
+    monkeypatch.setenv("PYPTX_SIMULATE", "1")
+    text = function.lower(X).as_text()
+    assert ("callback" in text, TARGET in text) == (True, False)
+
+
 def test_what_only_a_stream_can_do_is_refused() -> None:
     with raises(PtxError, match="`stream`: XLA chooses the stream of a call with JAX's arrays"):
         trace(lambda x: product(x, x, stream=0), X)
@@ -305,7 +340,7 @@ def test_sizes_must_be_known() -> None:
 
 
 _PROGRAM = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 import jax, jax.export, numpy as np, pyptx
 from jax.sharding import Mesh, PartitionSpec as P
@@ -325,6 +360,10 @@ def find_loss(y, x):
     return jax.lax.pmean((smooth(x, y) * x).sum(), "i")
 shared_gradient = jax.shard_map(jax.grad(find_loss), mesh=mesh, in_specs=(P(), P("i")), out_specs=P())
 results["gradient"] = [np.asarray(jax.jit(shared_gradient)(y, x)).tolist()]
+os.environ["PYPTX_SIMULATE"] = "1"
+jax.clear_caches()
+results["gradient"].append(np.asarray(jax.jit(shared_gradient)(y, x)).tolist())
+del os.environ["PYPTX_SIMULATE"]
 spread = jax.device_put(y, jax.sharding.NamedSharding(mesh, P("i")))
 results["partitioned"] = [np.asarray(jax.jit(lambda x: product(x, x))(spread)).tolist()]
 print(json.dumps([[str(name), value] for name, value in results.items()]))
@@ -366,4 +405,4 @@ def test_a_program_that_xla_partitions_runs_the_kernel_on_whole_arrays(elsewhere
 
 def test_gradients_of_what_all_devices_share_are_added(elsewhere: dict[str, list[Any]]) -> None:
     parts = np.arange(256.0).reshape(8, 32)
-    assert elsewhere["gradient"] == [(parts * parts).mean(0).tolist()]
+    assert elsewhere["gradient"] == [(parts * parts).mean(0).tolist()] * 2

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyptx.runtime.planning import Traceable
 
 _MOST_CALLS, _MOST_KEYS = 8, 32
-_CONSTANTS = (bool, int, str)
+_CONSTANTS = (bool, int, float, str)
 
 
 class Repeats:
@@ -19,6 +19,8 @@ class Repeats:
     def __init__(self, *, writes_inputs: bool) -> None:
         self.writes_inputs = writes_inputs
         self.calls: dict[Hashable, list[Callable[[tuple[Any, ...]], Any]]] = {}
+        self._misses: dict[Hashable, None] = {}
+        """The latest keys that were not kept because there are too many."""
 
     def run(self, inputs: tuple[Any, ...], out: Any, grid: Any, keywords: Mapping[str, Any]) -> Any:
         """Repeat a call as it was made before; NotImplemented if it may differ."""
@@ -39,7 +41,7 @@ class Repeats:
     ) -> None:  # fmt: skip
         """Keep a call that has just run on a device, if it can be repeated."""
         key = make_key(out, grid, keywords)
-        if key is NotImplemented or (out is not None and not binding.targets):
+        if key is NotImplemented or (out is not None and not binding.targets) or not self._deserves_place(key):
             return
         from pyptx.runtime import fast_calls
 
@@ -52,11 +54,22 @@ class Repeats:
                 del calls[next(iter(calls))]
             self.calls = {**calls, key: [call.run, *latest[: _MOST_CALLS - 1]]}
 
+    def _deserves_place(self, key: Hashable) -> bool:
+        """Tell whether to keep a call with this key: with a number that is never the same, keeping takes longer than
+        binding. Once there are many keys, a new one must have come before."""
+        if key in self.calls or len(self.calls) < _MOST_KEYS or key in self._misses:
+            return True
+        if len(self._misses) >= _MOST_KEYS:
+            self._misses.pop(next(iter(self._misses)), None)
+        self._misses[key] = None
+        return False
+
 
 def make_key(out: Any, grid: Any, keywords: Mapping[str, Any]) -> Hashable:
     """Return what a call depends on besides its arrays, None for nothing, NotImplemented for what can change in place.
 
-    Numbers that are equal can differ in type or sign, so those of other types count as objects that can change."""
+    Numbers that are equal can differ in type or sign, and a NaN differs from itself: the key has the types, and the
+    digits of floats. Numbers of other types count as objects that can change."""
     if out is None and grid is None and not keywords:
         return None
     extents = () if grid is None else cast("tuple[object, ...]", grid) if isinstance(grid, tuple) else (grid,)
@@ -64,7 +77,8 @@ def make_key(out: Any, grid: Any, keywords: Mapping[str, Any]) -> Hashable:
     kinds = tuple(map(type, values))
     if any(kind not in _CONSTANTS for kind in kinds):
         return NotImplemented
-    return out is not None, grid is None, len(keywords), (*keywords, *values), kinds
+    parts = tuple(value.hex() if type(value) is float else value for value in values)
+    return out is not None, grid is None, len(keywords), (*keywords, *parts), kinds
 
 
 def _list_targets(out: Any) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ import pytest
 
 from pyptx import Kernel, Tile, intrinsic, kernel, ptx
 from pyptx.diagnostics import PtxError
-from pyptx.runtime import calls, extension, simulation
+from pyptx.runtime import calls, extension, fast_calls, simulation
 from pyptx.runtime.bindings import in_context
 from pyptx.types import f32, s32
 from tests.messages import raises
@@ -277,7 +277,7 @@ def test_constants_of_another_type_are_no_repetition(bindings: list[Any]) -> Non
     for _ in range(2):
         for by, expected in ((1, 0.5), (True, 1.0), (1.0, 0.5)):
             assert divide(x, by=by).tolist() == [expected] * 32
-    assert len(bindings) == (4 if BUILT else 6)
+    assert len(bindings) == (3 if BUILT else 6)
 
 
 def test_an_output_that_does_not_fit_is_still_refused() -> None:
@@ -422,3 +422,47 @@ def test_calls_are_simulated_from_when_the_environment_says_so(monkeypatch: pyte
         for _ in range(2):
             assert torch.equal(scale(x), x * SCALE)
     assert devices == ([0, None, None, None, None, 0] if BUILT else [0, 0, None, None, None, None, 0, 0])
+
+
+def make_scale_by() -> Kernel:
+    """Return a kernel that multiplies by a number."""
+
+    @kernel(in_specs=[Tile(32, f32)], out_specs=[Tile(32, f32)], grid=(1,), block=(32, 1, 1),
+            raw_params=[("f32", "factor")])  # fmt: skip
+    def scale_by(x: Any, y: Any) -> None:
+        px, py = ptx.global_ptrs(x, y)
+        offset = ptx.special.tid.x() * 4
+        ptx.st(f32, ptx.addr(py, offset), ptx.ld(f32, ptx.addr(px, offset)) * ptx.param("f32", "factor"))
+
+    return scale_by
+
+
+def test_floats_are_constants_with_their_own_digits(bindings: list[Any]) -> None:
+    """Zeros of either sign are equal, and a NaN equals nothing."""
+    scale_by, x, factors = make_scale_by(), torch.ones(32), (0.5, 0.0, -0.0, float("nan"), 1, True)
+    for _ in range(2):
+        for factor in factors:
+            expected = np.full(32, factor, np.float32)
+            np.testing.assert_array_equal(scale_by(x, factor=factor).numpy(), expected)
+            assert np.signbit(scale_by(x, factor=factor).numpy()[0]) == np.signbit(expected[0])
+    assert len(bindings) == (len(factors) if BUILT else 4 * len(factors))
+
+
+@pytest.mark.skipif(not BUILT, reason="only the extension repeats calls")
+def test_a_number_that_changes_with_every_call_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once there are as many as are kept; one that comes back is kept again."""
+    made: list[Any] = []
+    make_call = fast_calls.make_call
+
+    def note(*words: Any) -> Any:
+        made.append(words)
+        return make_call(*words)
+
+    monkeypatch.setattr(fast_calls, "make_call", note)
+    scale_by, x = make_scale_by(), torch.ones(32)
+    for factor in range(2, 66):
+        assert scale_by(x, factor=float(factor))[0] == factor
+    assert len(made) == 32
+    for _ in range(3):
+        assert scale_by(x, factor=65.0)[0] == 65
+    assert len(made) == 33

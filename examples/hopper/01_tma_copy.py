@@ -3,6 +3,9 @@
 The idea: a tensor map describes the matrix to the hardware, and one thread requests a whole box. An mbarrier counts the
 bytes that have arrived. Boxes may cross the edges of the matrix: a load fills out-of-bounds elements with zeros (and
 counts their bytes), a store skips them, so the kernel needs no bounds checks.
+
+The protocol: the mbarrier `full` takes one arrival, from thread 0, and the 8 KiB of the box. Thread 0 waits for phase
+0. No other thread takes part, so there is no `bar.sync`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 The idea: the four warps of a warpgroup multiply together, directly from shared memory, and accumulate in registers. TMA
 loads both operands in the swizzled layout that wgmma reads; `smem.wgmma_tile` allocates that layout, and `mma_async`
 takes the allocation as its operand. `a` is contiguous along K, `b` along N, as NumPy stores them.
+
+The protocol: the mbarrier `full` takes one arrival, from thread 0, and the 16 KiB of both tiles. All 128 threads wait
+for phase 0, after one `bar.sync 0`, which follows the initialization.
 """
 
 from __future__ import annotations

@@ -9,11 +9,13 @@ clk, 125 B/clk, and an SM receives at most 69; 128 x 128 needs 32 KiB per 520 cl
 
 The protocol:
 
-- `full`, one per stage: one arrival, from thread 0, and 32 KiB. In round i through the ring all threads wait for parity
-  i mod 2.
-- `bar.sync 0`, all 128 threads, once per step: every warp has waited for its products of the previous step
-  (`wgmma.wait_group 1`), so thread 0 may overwrite their stage. There is no mbarrier for empty stages.
-- Named barrier 1, 128 threads: see `examples/parts/epilogue.py`.
+- `full`, one for each of the three stages: one arrival, from thread 0, and 32 KiB. In round i through the ring all
+  threads wait for parity i mod 2.
+- `bar.sync 0`, all 128 threads, once after the mbarriers are initialized, then once per step, after its products are
+  issued: every warp has waited for those of the previous step (`wgmma.wait_group 1`), so thread 0 may overwrite their
+  stage. There is no mbarrier for empty stages.
+- Named barrier 1, 128 threads: the epilogue of `examples/parts/epilogue.py`, once per half of 64 rows, 2 slices each;
+  half 0 with `is_first`.
 
 The async proxy writes the stages (TMA) and reads them (wgmma), so they need no proxy fence.
 """

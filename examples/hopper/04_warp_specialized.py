@@ -10,12 +10,15 @@ sums, and warps wait for each other only through mbarriers.
 
 The protocol:
 
-- `full`, one per stage: one arrival, from the producer, and 48 KiB. In round i through the ring consumers wait for
-  parity i mod 2.
-- `empty`, one per stage: 8 arrivals, from each of the 2 x 4 consumer warps, when `wgmma.wait_group` has shown that its
-  products have read the stage. In round i the producer waits for the parity of round i - 1, which counts as complete on
-  a new mbarrier.
-- Named barriers 1 and 2, one per consumer warpgroup, 128 threads: see `examples/parts/epilogue.py`.
+- `full`, one for each of the four stages: one arrival, from the producer, and 48 KiB. In round i through the ring
+  consumers wait for parity i mod 2.
+- `empty`, one per stage: 8 arrivals, one from each of the 2 x 4 consumer warps, one step later, when
+  `wgmma.wait_group 1` has shown that its products have read the stage. In round i the producer waits for the parity of
+  round i - 1, which counts as complete on a new mbarrier. No one waits for the stage of the last step, so it is not
+  released.
+- Named barriers 1 and 2, one per consumer warpgroup, 128 threads: the epilogue of `examples/parts/epilogue.py`, 4
+  slices with `is_first`.
+- `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 
 The async proxy writes the stages (TMA) and reads them (wgmma), so they need no proxy fence.
 """

@@ -7,13 +7,17 @@ SMs read at once, L2 delivers 35 B/clk to each. The pair reads 64 KiB instead of
 
 The protocol:
 
-- `full`, one per stage: one arrival, from the CTA's own producer, and 48 KiB. Both CTAs load halves of `b`. The peer's
-  bytes may arrive before this CTA's producer expects them: the pending arrival keeps the phase from completing. In
-  round i through the ring consumers wait for parity i mod 2.
-- `empty`, one per stage: 16 arrivals, from each of the 2 x 4 consumer warps of BOTH CTAs, because a multicast writes to
-  both. A warp arrives when `wgmma.wait_group` has shown that its products have read the stage. In round i producers
-  wait for the parity of round i - 1, which counts as complete on a new mbarrier.
-- Named barriers 1 and 2, one per consumer warpgroup, 128 threads: see `examples/parts/epilogue.py`.
+- `full`, one for each of the four stages in each CTA: one arrival, from the CTA's own producer, and 48 KiB. Both CTAs
+  load halves of `b`. The peer's bytes may arrive before this CTA's producer expects them: the pending arrival keeps the
+  phase from completing. In round i through the ring consumers wait for parity i mod 2.
+- `empty`, one per stage in each CTA: 16 arrivals, one from each of the 2 x 4 consumer warps of BOTH CTAs, because a
+  multicast writes to both. A warp arrives one step later, when `wgmma.wait_group 1` has shown that its products have
+  read the stage. In round i producers wait for the parity of round i - 1, which counts as complete on a new mbarrier.
+  No one waits for the stage of the last step, so it is not released.
+- Named barriers 1 and 2, one per consumer warpgroup, 128 threads: the epilogue of `examples/parts/epilogue.py`, 4
+  slices with `is_first`.
+- `cluster.sync`, all threads of both CTAs, twice: after the mbarriers are initialized, and at the end, since a CTA must
+  not exit while its peer still multicasts to it or arrives at its mbarriers.
 
 The async proxy writes the stages (TMA) and reads them (wgmma), so they need no proxy fence.
 """

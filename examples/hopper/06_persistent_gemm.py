@@ -15,15 +15,16 @@ so that L2 holds what they share.
 
 The protocol:
 
-- `full`, one per stage: one arrival, from the CTA's own producer, and 48 KiB: half of `b` comes from the peer. Use
-  number i of a stage, counted over all tiles, has parity i mod 2: consumers wait for it, and producers for that of use
-  i - 1 of `empty`.
-- `empty`, one per stage: 16 arrivals, one from each of the 2 x 4 consumer warps of BOTH CTAs, since a multicast writes
-  to both. A warp arrives when `wgmma.wait_group` has shown that the products have read the stage. The last stage of a
-  tile is released before the epilogue, so that the producer need not wait for it.
-- Named barriers 1 and 2, one per consumer warpgroup, 128 threads: twice per slice of the epilogue, after the leader has
-  waited for the store that read the buffer, and after all threads have written it and issued `fence.proxy.async`,
-  without which the TMA store may not see the writes.
+- `full`, one for each of the four stages in each CTA: one arrival, from the CTA's own producer, and 48 KiB: half of `b`
+  comes from the peer. Use number i of a stage, counted over all tiles from 0, has parity i mod 2: consumers wait for
+  it, and producers for that of use i - 1 of `empty`, which passes for i = 0.
+- `empty`, one per stage in each CTA: 16 arrivals, one from each of the 2 x 4 consumer warps of BOTH CTAs, since a
+  multicast writes to both. A warp arrives one step later, when `wgmma.wait_group 1` has shown that the products have
+  read the stage. The last stage of a tile is released before the epilogue, so that the producer need not wait for it.
+- Named barriers 1 and 2, one per consumer warpgroup, 128 threads: the epilogue of `examples/parts/epilogue.py`, twice
+  for each of the 4 slices of a tile.
+- `cluster.sync`, all threads of both CTAs, twice: after the mbarriers are initialized, and at the end, since a CTA must
+  not exit while its peer still multicasts to it or arrives at its mbarriers.
 """
 
 from __future__ import annotations

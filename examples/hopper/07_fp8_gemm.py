@@ -17,8 +17,8 @@ four sub-cores. Meanwhile the 4 * 64 clk of the other consumer's products keep t
 The scales come from global memory by ordinary loads, one step ahead: the 260 clk of L2 pass during the products.
 
 The protocol, tiles, order and epilogue are those of `06_persistent_gemm.py`. `full` (one arrival and 48 KiB), `empty`
-(16 arrivals, one from each consumer warp of both CTAs, after the second half's `wgmma.wait_group`) and the named
-barriers (128 threads) have the same counts and phases; a stage is released in its own step.
+(16 arrivals, one from each consumer warp of both CTAs, after the second half's `wgmma.wait_group`), the named barriers
+(128 threads) and `cluster.sync` have the same counts and phases; a stage is released in its own step.
 """
 
 from __future__ import annotations

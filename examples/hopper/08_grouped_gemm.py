@@ -17,14 +17,17 @@ bounds. Each warp passes its own 16 rows through shared memory, so that eight la
 
 The protocol:
 
-- `full`, one per stage: one arrival, from the producer, and 48 KiB. Use number i of a stage, counted over all tiles,
-  has parity i mod 2: consumers wait for it, and the producer for that of use i - 1 of `empty`.
-- `empty`, one per stage: 8 arrivals, from each of the 2 x 4 consumer warps, when `wgmma.wait_group` has shown that its
-  products have read the stage.
+- `full`, one for each of the four stages: one arrival, from the producer, and 48 KiB. Use number i of a stage, counted
+  over all tiles from 0, has parity i mod 2: consumers wait for it, and the producer for that of use i - 1 of `empty`,
+  which passes for i = 0.
+- `empty`, one per stage: 8 arrivals, one from each of the 2 x 4 consumer warps, one step later, when
+  `wgmma.wait_group 1` has shown that its products have read the stage, or before the epilogue for the last stage of a
+  tile.
 - Named barriers 1 and 2, one per consumer warpgroup, 128 threads: for TMA stores see `examples/parts/epilogue.py`;
   before threads store, once, after the leader has waited until no TMA store reads the first buffer, which they use.
 - `bar.warp.sync`, between a warp's writes to its rows of the buffer and the reads, and before the writes of the next
   slice. Only generic loads and stores touch the buffer then: no proxy fence.
+- `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 """
 
 from __future__ import annotations

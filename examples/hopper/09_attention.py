@@ -14,11 +14,14 @@ diagonal are not visited. TMA fills rows beyond the sequence with zeros, and sto
 
 The protocol:
 
-- `ready`, one arrival by the producer and the bytes of all queries: phase 0 only.
-- `full_k` and `full_v` of a stage: one arrival by the producer and the bytes of the block. Use n of a stage is phase n,
-  so consumers wait for the parity of the ring's phase, which starts at 0.
-- `empty_k` and `empty_v` of a stage: one arrival per consumer warp after its `wgmma.wait_group`, which ends its reads.
-  The producer waits for the opposite parity: the phase before the first counts as complete on a new mbarrier.
+- `ready`: one arrival, from the producer, and the 256 d bytes of all queries. The consumers wait, for phase 0 only.
+- `full_k` and `full_v`, one for each of the two stages: one arrival, from the producer, and 2 d bytes for each of the
+  block's 128 keys (64 for d = 256). Use n of a stage is phase n, so consumers wait for the parity of the ring's phase,
+  which starts at 0.
+- `empty_k` and `empty_v`, one per stage: 8 arrivals, one from each consumer warp after its `wgmma.wait_group`, which
+  ends its reads. The producer waits for the opposite parity: the phase before the first counts as complete on a new
+  mbarrier.
+- `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 
 TMA writes and wgmma reads in the async proxy, and phases and waits order them: no proxy fence is needed. A causal
 consumer whose diagonal ends earlier leaves out the last block: no one waits for its last arrival.

@@ -22,16 +22,22 @@ the queries by TMA, which clips the end of the sequence.
 
 The protocol:
 
-- `ready`, one arrival by the producer and the bytes of all queries: phase 0 only.
-- `full_k` and `full_v` of a stage: one arrival by the producer and the bytes of the block. Use n of a stage is phase n,
-  so consumers wait for the parity of the ring's phase, which starts at 0. The ring of values is one block behind.
-- `empty_k` and `empty_v` of a stage: one arrival per consumer warp after the `wgmma.wait_group` that covers its reads.
-  The producer waits for the opposite parity: the phase before the first counts as complete on a new mbarrier.
-- Named barrier 1 + c, 256 threads: the turn of consumer c. Its 128 threads wait, the other consumer's 128 arrive when
-  they have issued their products. Consumer 1 arrives once at the start, so consumer 0 begins, and consumer 0 waits once
-  more at the end: every round is complete. Both visit the same blocks, so the numbers of turns agree.
+- `ready`: one arrival, from the producer, and the 256 d bytes of all queries. The consumers wait, for phase 0 only.
+- `full_k` and `full_v`, one for each of the two stages: one arrival, from the producer, and 2 d bytes for each of the
+  block's 192 keys (128 if causal, 64 for d = 256). Use n of a stage is phase n, so consumers wait for the parity of the
+  ring's phase, which starts at 0. The producer loads the keys, then the values of each block; consumers use the values
+  one block later.
+- `empty_k` and `empty_v`, one per stage: 8 arrivals, one from each consumer warp after the `wgmma.wait_group` that
+  covers its reads. The producer waits for the opposite parity: the phase before the first counts as complete on a new
+  mbarrier. No one waits for the last values, so they are not released.
+- Named barrier 1 + c, 256 threads: the turn of consumer c, one for each block: its scores, then, from the second on,
+  the product with the values of the block before. Its 128 threads wait, the other consumer's 128 arrive when they have
+  issued their products. Consumer 1 arrives once at the start, so consumer 0 begins, and consumer 0 waits once more at
+  the end: every round is complete. Both visit the same blocks, so the numbers of turns agree. The product with the last
+  values needs no turn.
 - Named barrier 3 + c, 128 threads of consumer c: first all have finished reading the queries, then all have written the
   result. In between each thread orders its writes before the TMA store by `fence.proxy.async`.
+- `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 
 TMA writes and wgmma reads in the async proxy, and phases and waits order them: loads need no proxy fence.
 """

@@ -11,16 +11,21 @@ finishes last combines them, in the order of the splits: the result does not dep
 
 The protocol:
 
-- `ready`, one arrival by the producer and the bytes of the queries: phase 0 only.
-- `full_k` and `full_v` of a stage: one arrival by the producer and the bytes of the block. Use n of a stage is phase n,
-  so consumers wait for the parity of the ring's phase, which starts at 0.
-- `empty_k` and `empty_v` of a stage: one arrival per consumer warp after its `wgmma.wait_group`, which ends its reads.
-  The producer waits for the opposite parity: the phase before the first counts as complete on a new mbarrier.
-- Named barrier 1, the 128 threads of the consumer. Once in the last block, after zeros replaced the values beyond the
-  length: `fence.proxy.async` in each writing thread, then the barrier, then wgmma reads them. Twice at the end: before
-  the counter, so that thread 0 releases the writes of all, and after it, so that its acquire covers the reads of all.
-- `counters`, one per key head, zero before the launch: an `atom.inc.acq_rel` per split. It wraps to zero at the last
-  one, ready for the next launch.
+- `ready`: one arrival, from the producer, and the 128 d bytes of 64 rows of queries; rows beyond r load as zeros and
+  count. The consumer waits, for phase 0 only.
+- `full_k` and `full_v`, one for each of 4, 3 or 2 stages for d = 64, 128 or 256: one arrival, from the producer, and
+  the 128 d bytes of a block of 64 keys. Use n of a stage is phase n, so the consumer waits for the parity of the ring's
+  phase, which starts at 0.
+- `empty_k` and `empty_v`, one per stage: 4 arrivals, one from each consumer warp after its `wgmma.wait_group`, which
+  ends its reads. The producer waits for the opposite parity: the phase before the first counts as complete on a new
+  mbarrier.
+- Named barrier 1, the 128 threads of the consumer. Once if the split's last block crosses the length, after zeros
+  replaced the values beyond it: `fence.proxy.async` in each writing thread, then the barrier, then wgmma reads them.
+  Twice at the end: before the counter, so that thread 0 releases the writes of all, and after it, so that its acquire
+  covers the reads of all.
+- `counters`, one per key head, zero before the launch: one `atom.inc.acq_rel` by thread 0 of each split that stays. It
+  wraps to zero at the last one, ready for the next launch. Split 0 stays even if the length is 0, and writes the zeros.
+- `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 """
 
 from __future__ import annotations

@@ -12,14 +12,16 @@ together: weights are computed while dp is, and the product with the keys runs b
 
 The protocol:
 
-- `ready`, one arrival by the producer and the bytes of all rows of q and do: phase 0 only.
-- `full` of a stage: one arrival by the producer and the bytes of a block of k and v. Use n of a stage is phase n, so
-  consumers wait for the parity of the ring's phase, which starts at 0.
-- `empty` of a stage: one arrival per consumer warp, one block later, when its `wgmma.wait_group` covers the product
-  with the keys. The producer waits for the opposite parity: the phase before the first counts as complete on a new
-  mbarrier. No one waits for the release of the last block, so it is left out.
+- `ready`: one arrival, from the producer, and the 512 d bytes of all rows of q and do. The consumers wait, for phase 0
+  only.
+- `full`, one for each of the three stages: one arrival, from the producer, and the 256 d bytes of a block of 64 rows of
+  k and v. Use n of a stage is phase n, so consumers wait for the parity of the ring's phase, which starts at 0.
+- `empty`, one per stage: 8 arrivals, one from each warp of both consumers, one block later, when its `wgmma.wait_group`
+  covers the product with the keys. The producer waits for the opposite parity: the phase before the first counts as
+  complete on a new mbarrier. No one waits for the release of the last block, so it is left out.
 - Named barrier 1 + c, 128 threads of consumer c: first all have finished reading q, then all have written dq over it.
   In between each thread orders its writes before the TMA store by `fence.proxy.async`.
+- `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 
 TMA writes and wgmma reads in the async proxy, and phases and waits order them: loads need no proxy fence.
 """

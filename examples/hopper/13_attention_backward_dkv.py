@@ -14,16 +14,20 @@ are rows of their own, which TMA does not store. Causal blocks start at the diag
 
 The protocol:
 
-- `ready`, one arrival by the producer and the bytes of all rows of k and v: phase 0 only.
-- `full` of a stage: 33 arrivals by the producer's warp and the bytes of a block of q and do. Thread 0 arrives once more
-  to expect the bytes, and each lane arrives after its writes of log-sum-exp and delta, which it so releases. Use n of a
-  stage is phase n, so consumers wait for the parity of the ring's phase, which starts at 0.
-- `empty` of a stage: one arrival per consumer warp, one block later, when its `wgmma.wait_group` covers all products of
-  the block. The warp has read log-sum-exp and delta before, and `bar.warp.sync` orders those reads before the arrival
-  of lane 0. The producer waits for the opposite parity: the phase before the first counts as complete on a new
-  mbarrier. No one waits for the release of the last block, so it is left out.
+- `ready`: one arrival, from the producer, and the 512 d bytes of all rows of k and v. The consumers wait, for phase 0
+  only.
+- `full`, one for each of the three stages: 33 arrivals, from the producer's warp, and the 256 d bytes of a block of 64
+  rows of q and do. Each lane arrives after its writes of log-sum-exp and delta, which it so releases, and the elected
+  lane once more to expect the bytes. Use n of a stage is phase n, so consumers wait for the parity of the ring's phase,
+  which starts at 0.
+- `empty`, one per stage: 8 arrivals, one from each warp of both consumers, one block later, when its `wgmma.wait_group`
+  covers all products of the block. The warp has read log-sum-exp and delta before, and `bar.warp.sync` orders those
+  reads before the arrival of lane 0. All lanes of the producer's warp wait, since all of them write next, for the
+  opposite parity: the phase before the first counts as complete on a new mbarrier. No one waits for the release of the
+  last block, so it is left out.
 - Named barrier 1 + c, 128 threads of consumer c: first all have finished reading k and v, then all have written dk and
   dv over them. In between each thread orders its writes before the TMA stores by `fence.proxy.async`.
+- `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 
 TMA writes and wgmma reads in the async proxy, and phases and waits order them: loads need no proxy fence.
 """

@@ -1,12 +1,13 @@
 """Writes f32 sums of wgmma to a bf16 matrix: `stmatrix` into a swizzled buffer, which a TMA store copies.
 
-A warpgroup writes its 64 rows in slices of 64 columns and alternates between two buffers: while TMA reads one, the
+A warpgroup writes 64 rows in slices of 64 columns and alternates between two buffers: while TMA reads one, the
 warpgroup fills the other. TMA stores clip the edges of the matrix.
 
 The protocol: a named barrier for the 128 threads of the warpgroup completes twice per slice. They arrive first when the
 leader, which issues the stores, has waited until at most one store is still reading: all may then write the buffer of
 two slices ago. They arrive again after writing, each after `fence.proxy.async`: the store reads through the async proxy
-and may otherwise not see the writes. The leader then stores.
+and may otherwise not see the writes. The leader then stores. With `is_first`, no store has read the buffers yet, so the
+first two slices complete the barrier only once, after writing.
 """
 
 from __future__ import annotations

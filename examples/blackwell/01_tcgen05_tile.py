@@ -2,7 +2,15 @@
 
 The idea: one thread issues the whole product. TMA loads the operands to swizzled shared memory, the sum stays in tensor
 memory (128 lanes of 32-bit columns), and only the result passes through registers. The warp that allocates tensor
-memory frees it. Each synchronization between threads has a `tcgen05.fence` on both sides.
+memory frees it.
+
+The protocol; a synchronization that passes tensor memory to other threads has a `tcgen05.fence` on both sides, of which
+a commit implies the first:
+
+- `full`: one arrival and 32 KiB, from the thread that multiplies, which then waits for phase 0.
+- `done`: one arrival, by `tcgen05.commit` when the products are complete. All 128 threads wait for phase 0.
+- `bar.sync 0`, all 128 threads, twice: before they read the address of the columns, with the mbarriers initialized, and
+  after they have read the result, before the columns are freed.
 """
 
 from __future__ import annotations

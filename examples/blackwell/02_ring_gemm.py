@@ -9,11 +9,13 @@ bytes per cycle, and one SM takes in about 81. `03_two_sm_gemm` removes this lim
 The protocol; producer and issuer are one lane each, of warps 0 and 1, and each follows the ring with its own stage and
 phase:
 
-- `full`, per stage: one arrival, the producer's, and the bytes of both tiles. The issuer waits for the phase.
-- `empty`, per stage: one arrival by `tcgen05.commit` when the products that read the stage are complete. The producer
-  waits for the previous phase, which on a new mbarrier counts as complete.
+- `full`, one for each of the four stages: one arrival, the producer's, and the 48 KiB of both tiles. The issuer waits
+  for the phase.
+- `empty`, one per stage: one arrival by `tcgen05.commit` when the products that read the stage are complete. The
+  producer waits for the previous phase, which on a new mbarrier counts as complete.
 - `done`: one arrival by `tcgen05.commit` after the last product, in its only phase. All four warps wait for it; then
-  each writes its 32 rows of the tile (`OutputWarp`).
+  each writes its 32 rows of the tile (`OutputWarp` in `examples/parts/tensor_memory.py`).
+- `bar.sync 0`, all threads, twice: `allocate` and `free` in the same file.
 """
 
 from __future__ import annotations

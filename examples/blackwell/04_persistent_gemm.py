@@ -14,16 +14,17 @@ of `b`. Row by row they would read 5 and 16 for N = 4096, and 3 and 32 for N = 8
 
 The protocol; every ring has its own stage and phase, and a producer's first wait passes on a new mbarrier:
 
-- `full`, in the leader CTA, per stage: one arrival, from the leader's producer, and the bytes of both CTAs. The MMA
-  issuer waits for it.
+- `full`, for each of the six stages, used in the leader CTA only: one arrival, from the leader's producer, and the 64
+  KiB of both CTAs. The MMA issuer waits for it.
 - `empty`, in each CTA, per stage: one arrival by `tcgen05.commit` when the products that read the stage are complete.
   The producer of each CTA waits for the previous phase.
-- `sums_full`, in each CTA, per half of tensor memory: one arrival by `tcgen05.commit` after a tile's last product. The
-  output warps wait for it.
-- `sums_empty`, in the leader CTA, per half: one arrival from each of the 8 output warps of the pair, after
+- `sums_full`, in each CTA, for each of the two halves of tensor memory: one arrival by `tcgen05.commit` after a tile's
+  last product. The output warps wait for it.
+- `sums_empty`, used in the leader CTA only, per half: 8 arrivals, one from each output warp of the pair, after
   `tcgen05.wait::ld` and `tcgen05.fence::before_thread_sync`. The MMA issuer waits for the previous phase.
 - The tile queue has 12 readers: two producers, the MMA issuer, the scheduler, and 8 output warps.
-- The output warps share no buffers: see `OutputWarp`.
+- The output warps share no buffers: see `OutputWarp` in `examples/parts/tensor_memory.py`.
+- `cluster.sync`, all threads of both CTAs, twice: `allocate` and `free` in the same file.
 """
 
 from __future__ import annotations

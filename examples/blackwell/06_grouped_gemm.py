@@ -11,10 +11,11 @@ pair takes every 74th tile. Cluster launch control would need a grid of the larg
 make, and cancel the rest one by one.
 
 Tiles never cross groups, so the last tile of a group may load rows of the next one; they are multiplied but not stored.
-A warp whose 32 rows belong to the group stores them by TMA (`OutputWarp`). In the warp with the group's last row, each
-thread stores its own row, 16 bytes at a time, if it belongs to the group.
+A warp whose 32 rows belong to the group stores them by TMA (`OutputWarp` in `examples/parts/tensor_memory.py`). In the
+warp with the group's last row, each thread stores its own row, 16 bytes at a time, if it belongs to the group.
 
-The rest, with its protocol, is `04_persistent_gemm` without the tile queue.
+The rest, with its protocol, is `04_persistent_gemm` without the tile queue. All threads of a CTA first copy the sizes
+to shared memory; the `cluster.sync` of `allocate` publishes these as well.
 """
 
 from __future__ import annotations

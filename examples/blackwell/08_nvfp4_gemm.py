@@ -9,9 +9,9 @@ The kernel is that of `05_block_scaled_gemm`; two things follow from the size of
 of them, and the sums of two tiles leave 128: room for two stages, not for all five. And each stage loads 6 KiB of them
 beside 28 KiB of operands: 90 bytes per cycle, 11 % more than the 81 that an SM takes in, so loads set the pace.
 
-The protocol adds one barrier to that of `05_block_scaled_gemm`, in the leader CTA, for each of the two places for
-factors: `free`, with one arrival by `tcgen05.commit` when the products that read them are complete. The MMA issuer
-waits for the previous phase before it copies new factors there.
+The protocol adds one mbarrier to that of `05_block_scaled_gemm`, used in the leader CTA only, for each of the two
+places for factors: `free`, with one arrival by `tcgen05.commit` when the products that read them are complete. The MMA
+issuer waits for the previous phase before it copies new factors there. `full` counts 68 KiB.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Tensor memory: allocation, synchronization of its users, products of a stage, and the output of results by TMA."""
+"""Tensor memory: allocation, synchronization of its users, products of a stage, and the output of results by TMA.
+
+The protocol: `allocate` and `free` synchronize all threads, of a CTA by `bar.sync 0`, of a pair by `cluster.sync`. In
+`allocate` that publishes the address and what threads wrote before, such as initialized mbarriers. In `free` it waits
+for all reads of the columns, and keeps a CTA of a pair from exiting while its peer signals its mbarriers.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +25,8 @@ ROW_BYTES, STEP_BYTES = 128, 32
 def allocate(columns: int, first_warp: reg.Reg, cta_group: int = 1) -> reg.Reg:
     """Return the address of new columns, in all threads. One warp, `first_warp`, allocates them in each CTA.
 
-    Synchronizes the threads of the CTA or of the pair, so what they wrote before is visible to all of them; that
-    includes initialized mbarriers. `relinquish_alloc_permit` tells other CTAs that this one will not allocate again.
+    Synchronizes the threads of the CTA or of the pair. `relinquish_alloc_permit` tells other CTAs that this one will
+    not allocate again.
     """
     slot = smem.alloc(u32, 1, name="slot")
     with ptx.if_(first_warp):

@@ -5,12 +5,13 @@ The grid has one cluster per tile, along x. A cluster that the hardware starts c
 is left. So the clusters that run share the work evenly without a counter in global memory, and the kernel remains
 correct if another kernel takes some of the SMs.
 
-The protocol of a slot for one response, of which there are `SLOTS` in each CTA:
+The protocol of a slot for one response, of which there are two (`SLOTS`) in each CTA:
 
-- `full`, in each CTA: one arrival, from the scheduler, with 16 expected bytes; the response itself completes them. The
-  multicast writes the response and signals the mbarrier in every CTA. Readers wait for the phase of their ring.
-- `empty`, in the leader CTA only: one arrival per reader of every CTA, the scheduler included. The scheduler waits for
-  the phase before its ring's; the first wait passes on a new mbarrier.
+- `full`, in each CTA: one arrival with 16 expected bytes, from the scheduler, one thread of the leader CTA, which
+  arrives in every CTA; the response itself completes them. The multicast writes the response and signals the mbarrier
+  in every CTA. Readers wait for the phase of their ring.
+- `empty`, used in the leader CTA only: one arrival per reader of every CTA, the scheduler included. The scheduler waits
+  for the phase before its ring's; the first wait passes on a new mbarrier.
 - Readers read the response through the generic proxy, and the next response is written through the async proxy. So
   each reader executes `fence.proxy.async` between its read and its arrival.
 """

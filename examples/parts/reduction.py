@@ -1,4 +1,7 @@
-"""Reductions over a CTA: butterfly shuffles within each warp, then one value per warp through shared memory."""
+"""Reductions over a CTA: butterfly shuffles within each warp, then one value per warp through shared memory.
+
+The protocol: one `bar.sync 0` of all threads, between writing and reading those values.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,15 @@
 """The steps around a tcgen05 instruction in a small kernel: operands to shared memory, completion, results to global
-memory. Knows no particular instruction."""
+memory. Knows no particular instruction.
+
+The protocol of `run_in_one_thread`:
+
+- `full`: one arrival, from the issuing thread, a lane of warp 0, and the bytes of all tiles. That thread waits for
+  phase 0.
+- `done`: one arrival, by `tcgen05.commit`, when everything that the thread issued is complete. All threads wait for
+  phase 0.
+- `bar.sync 0`, all threads: once in `allocate`, after the mbarriers are initialized, and again in `free`, which the
+  kernel calls at the end (`examples/parts/tensor_memory.py`).
+"""
 
 from __future__ import annotations
 
@@ -33,8 +43,7 @@ def run_in_one_thread(thread: reg.Reg, columns: int, copies: Copies, issue: Call
     """Allocate tensor memory, load tiles, let a thread of warp 0 issue tcgen05 instructions, and wait for completion.
 
     Returns the address of the columns, which `issue` gets, too. TMA writes and tcgen05 reads shared memory through the
-    same proxy, so the thread needs no fence between. `done` has one arrival, by the commit, when everything that the
-    thread issued is complete; all threads wait for its first phase.
+    same proxy, so the thread needs no fence between.
     """
     full, done = smem.mbarrier(1, name="full"), smem.mbarrier(1, name="done")
     first_warp = thread < 32

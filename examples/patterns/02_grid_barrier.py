@@ -4,9 +4,10 @@ The idea: the second phase needs the results of all CTAs, which normally takes a
 guarantees that all CTAs are resident, so they may wait for each other: the data stays in registers across the barrier.
 
 The protocol: `arrived` counts CTAs. Thread 0 of each stores the CTA's partial sum and adds 1 with release at gpu scope,
-which publishes that store. It then reads the counter with acquire until it equals the size of the grid, and `bar.sync`
-hands what it has observed to the other threads. The counter is used once: the caller zeroes it. Every CTA adds the
-partial sums in the same order, so all of them divide by the same number.
+which publishes that store. It then reads the counter with acquire until it equals the size of the grid, and
+`bar.sync 0` hands what it has observed to the other threads. `cta_reduce` (`examples/parts/reduction.py`) has a
+`bar.sync 0` of its own. The counter is used once: the caller zeroes it. Every CTA adds the partial sums in the same
+order, so all of them divide by the same number.
 """
 
 from __future__ import annotations

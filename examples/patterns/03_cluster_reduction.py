@@ -7,7 +7,7 @@ locally, in the same order.
 The protocol: `cells` of a CTA has one value per peer, written by that peer with `st.shared::cluster`. The first
 `cluster.sync` comes before: a CTA must have started before its shared memory may be written. The second (release and
 acquire at cluster scope) makes the values visible. After it, no CTA touches another one's memory, so none must wait
-before it exits.
+before it exits. The CTA's own sum takes one `bar.sync 0` (`examples/parts/reduction.py`).
 """
 
 from __future__ import annotations

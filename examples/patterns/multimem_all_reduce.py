@@ -10,11 +10,11 @@ copies sends 2 n (devices - 1) / devices.
 
 The protocol: no device may read the others' vectors before they are written, nor end before its own holds all sums. So
 the CTAs of one number meet twice, across devices. In `meet`, `bar.sync` gathers the CTA, then thread 0 adds 1 to the
-CTA's counter on all devices with release at system scope, reads its own device's counter with acquire until all
-devices have arrived, and a second `bar.sync` hands that to the other threads. Counters only grow: launch number
-`round` waits for (2 round + 1) and (2 round + 2) arrivals per device, so nobody resets them. `fence.proxy.alias` stands
-between accesses to the same bytes by multicast addresses and by the devices' own. All CTAs of a launch must be
-resident, since they wait.
+CTA's counter on all devices with release at system scope, reads its own device's counter with acquire until all devices
+have arrived, and a second `bar.sync` hands that to the other threads. Counters start at 0 and only grow: launch number
+`round`, from 0, waits for (2 round + 1) and (2 round + 2) arrivals per device, so nobody resets them.
+`fence.proxy.alias` stands between accesses to the same bytes by multicast addresses and by the devices' own. All CTAs
+of a launch must be resident, since they wait.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ The rules: a whole warp allocates and frees, the same for both. A CTA may alloca
 before: first 64 columns, then 32. After `relinquish_alloc_permit` it may not allocate, and others need not expect it
 to. A CTA frees all columns before it ends.
 
-The protocol: the only barrier is `bar.sync`. The first makes both addresses visible to all warps, the second lets the
-first warp free the columns after all warps have read theirs. `tcgen05.fence` goes before and after both.
+The protocol: the only barrier is `bar.sync 0`, for all 128 threads. The first makes both addresses visible to all
+warps, the second lets the first warp free the columns after all warps have read theirs. `tcgen05.fence` goes before and
+after both.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ passes names the first lane in its upper half.
 
 The protocol: stores and loads are asynchronous. `wait::st` completes the warp's stores, so that its loads see them;
 `wait::ld` comes before the registers are used elsewhere and the columns are freed. Each warp reads only what it wrote,
-so no other synchronization is needed.
+so the only barriers are the two `bar.sync 0` of `allocate` and `free` (`examples/parts/tensor_memory.py`).
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ The idea: `tcgen05.cp` fills tensor memory without registers, issued by one thre
   since each quarter of the tensor core reads its own lanes. Contiguous rows of 16 bytes need no layout, so the
   instruction gets the tile itself.
 
-The protocol: a copy is asynchronous. The thread's `tcgen05.commit` arrives at `done` when both are complete, and all
-threads wait for it. A product by the same thread would not have to wait: products follow earlier copies.
+The protocol is that of `run_in_one_thread` in `examples/parts/tensor_steps.py`. A copy is asynchronous: the thread's
+`tcgen05.commit` arrives at `done` when both are complete, and all threads wait for it. A product by the same thread
+would not have to wait: products follow earlier copies.
 """
 
 from __future__ import annotations

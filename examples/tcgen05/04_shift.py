@@ -7,8 +7,9 @@ One instruction shifts 8 columns of a quarter of the lanes; its address names th
 The protocol: the copy that fills the columns must be complete before the shift reads them, for copies are ordered
 before products, but not before shifts.
 
-- `filled`: one arrival, by the first commit, when the copy is complete. The thread that issues waits for it.
-- `done`: one arrival, by the second commit, when all four shifts are complete. All threads wait for it.
+- `filled`: one arrival, by the first commit, when the copy is complete. The thread that issues waits for phase 0.
+- `done`: one arrival, by the second commit, when all four shifts are complete. All threads wait for phase 0.
+- `full` and `bar.sync 0`: see `run_in_one_thread` in `examples/parts/tensor_steps.py`.
 """
 
 from __future__ import annotations

@@ -6,12 +6,13 @@ full: `tcgen05.commit` makes the hardware arrive at an mbarrier when all that th
 
 The protocol:
 
-- `loaded`: one arrival and the bytes of all tiles; warp 0's thread waits for the first phase.
+- `loaded`: one arrival, from warp 0's thread, and the bytes of all tiles. The same thread waits for phase 0.
 - `full`: one arrival per tile, by commit. Warp 1 waits for phase t (parity t mod 2) before it reads tile t. Commit
   implies `fence::before_thread_sync`; after the wait, `fence::after_thread_sync` keeps the load behind it.
 - `empty`: 32 arrivals per tile, from the lanes of warp 1, after `wait::ld` (the registers have the values) and
   `fence::before_thread_sync` (nothing of tcgen05 moves below the arrival). Warp 0's thread waits for phase t - 1 before
   it copies tile t, followed by `fence::after_thread_sync`. Its first wait passes, on a new mbarrier.
+- `bar.sync 0`, all threads, twice: `allocate` and `free` in `examples/parts/tensor_memory.py`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 The idea: `kind::tf32` takes f32 from shared memory as it is and ignores the lowest 13 bits of each element, so no
 thread converts anything. An instruction multiplies K = 8, 32 bytes of each row, as every dense kind does: a row of a
 swizzled tile is 128 bytes, four instructions.
+
+The protocol is that of `run_in_one_thread` in `examples/parts/tensor_steps.py`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 The idea: `kind::i8` multiplies bytes, each operand signed or unsigned, and adds in s32. Sums are exact unless they
 overflow: then they wrap, or with `saturate` in the descriptor stay at the limit. An instruction multiplies K = 32. Not
 every target of the family has it: sm_103a does not.
+
+The protocol is that of `run_in_one_thread` in `examples/parts/tensor_steps.py`.
 """
 
 from __future__ import annotations

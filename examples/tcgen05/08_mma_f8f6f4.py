@@ -3,6 +3,8 @@
 The idea: `kind::f8f6f4` multiplies any pair of e4m3, e5m2, e2m3, e3m2 and e2m1; the descriptor says which. So gradients
 in e5m2, which has the range, meet weights in e4m3, which has the precision. An instruction multiplies K = 32, with 8
 bits of shared memory for every element: 6-bit and 4-bit ones save memory bandwidth, not time here.
+
+The protocol is that of `run_in_one_thread` in `examples/parts/tensor_steps.py`.
 """
 
 from __future__ import annotations

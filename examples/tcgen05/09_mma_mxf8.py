@@ -9,7 +9,8 @@ byte, so the four instructions share their words. Row r has lane r mod 32 of col
 the lanes: `tcgen05.cp.32x128b.warpx4` copies 128 rows at once from 32 rows of 16 bytes. The factors come in this
 order, as libraries store them, so TMA and the copy move them as they are.
 
-The protocol: products follow earlier copies of their thread, so nothing waits between the two.
+The protocol is that of `run_in_one_thread` in `examples/parts/tensor_steps.py`. Products follow earlier copies of their
+thread, so nothing waits between the two.
 """
 
 from __future__ import annotations

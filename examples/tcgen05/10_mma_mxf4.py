@@ -4,6 +4,8 @@ The idea: `kind::mxf4` packs two elements in a byte of shared memory, so a row o
 instruction multiplies K = 64. That is two scale factors (ue8m0) per row: bytes 0 and 1 of its word in tensor memory, or
 2 and 3, as the descriptor's scale ids say. The eight factors of a row are two words: two copies, each for two
 instructions. The order of the factors is that of `09_mma_mxf8`.
+
+The protocol is that of `run_in_one_thread` in `examples/parts/tensor_steps.py`.
 """
 
 from __future__ import annotations

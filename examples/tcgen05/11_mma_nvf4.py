@@ -4,6 +4,8 @@ The idea: `kind::mxf4nvf4` with `block16` reads the elements as `kind::mxf4` doe
 factors with a mantissa (ue4m3). An instruction multiplies K = 64, so it takes all four bytes of a row's word: four
 blocks of factors, one for each instruction, and scale id 0. The mantissa costs range: libraries add one f32 factor for
 the whole matrix, which belongs to the output. The order of the factors is that of `09_mma_mxf8`.
+
+The protocol is that of `run_in_one_thread` in `examples/parts/tensor_steps.py`.
 """
 
 from __future__ import annotations

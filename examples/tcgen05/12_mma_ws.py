@@ -6,6 +6,8 @@ the first tile fills buffer 0, and the second uses it for the last time. These a
 
 The layout: with M = 32, N is in four parts side by side in the lanes. Lane 32 p + r has row r, and its 16 columns are
 columns 16 p to 16 p + 15 of the tile. So all 128 lanes work, and each warp reads a quarter of every row.
+
+The protocol is that of `run_in_one_thread` in `examples/parts/tensor_steps.py`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ element first, so four bits for every chunk of four.
 The metadata is in tensor memory. For 8-bit types lane r has that of row r: the 16 chunks of an instruction are two
 words. One copy, `128x128b`, brings the four words of K = 128 for all rows.
 
-The protocol: products follow earlier copies of their thread, so nothing waits between the two.
+The protocol is that of `run_in_one_thread` in `examples/parts/tensor_steps.py`. Products follow earlier copies of their
+thread, so nothing waits between the two.
 """
 
 from __future__ import annotations

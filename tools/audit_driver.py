@@ -1,8 +1,8 @@
 """Runs programs of CUDA's Python packages, unmodified, on the simulated driver: cuda-bindings, cuda.core with NVRTC,
-numba-cuda, Triton with PyTorch tensors on the CPU as H100 and as B200, and kernels of the CuTe DSL and Warp that
-programs launch themselves. Each must compute the right result. Planted errors must be reported at the line of the
-kernel and of the launch, or of the call of the program that is wrong, and nothing else but what compilers emit, which
-tools/driver_programs/accepted.json explains.
+numba-cuda, Triton with PyTorch tensors on the CPU and TileLang, as H100 and as B200, and kernels of the CuTe DSL and
+Warp that programs launch themselves. Each must compute the right result. Planted errors must be reported at the line
+of the kernel and of the launch, or of the call of the program that is wrong, and nothing else but what compilers emit,
+which tools/driver_programs/accepted.json explains.
 
 python -m tools.audit_driver [--cache build] [--python PYTHON]
 """
@@ -21,17 +21,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from tools.corpus.packages import COMPILERS
 from tools.corpus.python_producers.build import PRODUCERS, install
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "tools"
 SIMULATOR = "ml_dtypes==0.6.0", "tqdm==4.70.1"
 BINDINGS = "cuda-bindings==13.5.0"
-PACKAGES = {
+ENVIRONMENTS = {
     "driver": (*PRODUCERS["numba"].packages, *PRODUCERS["triton"].packages, "torch==2.13.0", *SIMULATOR),
     "driver_cutedsl": (*PRODUCERS["cutedsl"].packages, "numpy==2.4.6", BINDINGS, *SIMULATOR),
     "driver_warp": (*PRODUCERS["warp"].packages, BINDINGS, *SIMULATOR),
-}
+    "driver_tilelang": (
+        "tilelang==0.1.15", "torch==2.13.0", "numpy==2.4.6", *COMPILERS["nvcc-13.5.37"], BINDINGS, *SIMULATOR,
+    ),
+}  # fmt: skip
 """The packages of each environment. numba-cuda brings cuda-core, NVRTC and nvJitLink."""
 SHOWN = {
     "driver": (
@@ -39,6 +43,7 @@ SHOWN = {
     ),
     "driver_cutedsl": ("nvidia-cutlass-dsl",),
     "driver_warp": ("warp-lang",),
+    "driver_tilelang": ("tilelang",),
 }  # fmt: skip
 """The packages whose versions are printed."""
 Found = tuple[str, str, str]
@@ -59,6 +64,8 @@ class Case:
     options: tuple[str, ...] = ("--from-images",)
     refusal: str = ""
     environment: str = "driver"
+    is_plain: bool = False
+    """Whether Python runs the program without the command: it must end with status 0."""
 
 
 ACCEPTED = FOLDER / "driver_programs/accepted.json"
@@ -126,6 +133,15 @@ CASES = (
         )
         for device in ("h100", "b200")
     ),
+    Case(("driver_programs/triton_activate.py",), options=(), is_plain=True),
+    *(
+        Case(
+            ("driver_programs/tilelang_gemm.py", architecture),
+            options=("--from-images", "--device", device),
+            environment="driver_tilelang",
+        )
+        for device, architecture in (("h100", "sm_90a"), ("b200", "sm_100a"))
+    ),
     *(
         Case(("driver_programs/warp_saxpy.py", count), *found, options=(), environment="driver_warp")
         for count, *found in (("1000",), ("1001", "PTX1110", "call(driver.cuLaunchK"))
@@ -139,13 +155,18 @@ def find_problem(python: Path, case: Case) -> tuple[str, list[tuple[str, str]]]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         options = *case.options, "--baseline", str(ACCEPTED), "--report", str(report)
-        command = [str(python), "-m", "pyptx", "simulate", *options, *case.words]
+        command = [str(python), *(() if case.is_plain else ("-m", "pyptx", "simulate", *options)), *case.words]
         environment = os.environ | {
             "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "TRITON_DEFAULT_FP_FUSION": "1",
             "CUTE_DSL_KEEP": "cubin", "CUTE_DSL_DUMP_DIR": folder,
         }  # fmt: skip
+        toolkit = next(python.parent.parent.glob("lib/python*/site-packages/nvidia/cu13"), None)
+        if toolkit is not None:
+            environment |= {"CUDA_HOME": str(toolkit), "PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}"}
         process = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True, check=False)
         launches: list[Any] = json.loads(report.read_text("utf-8"))["launches"] if report.exists() else []
+    if case.is_plain:
+        return process.stderr[-2000:] if process.returncode else "", []
     codes = [(item["code"], launch["kernel"]) for launch in launches for item in launch["diagnostics"]]
     if bool(process.returncode) != bool(case.code or case.refusal):
         return f"status {process.returncode}\n{process.stderr[-2000:]}", codes
@@ -206,8 +227,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--cache", type=Path, default=ROOT / "build", help="where the environments are made")
     options.add_argument("--python", type=Path, help="the Python of an environment that has the packages")
     arguments = options.parse_args(argv)
-    pythons = {name: arguments.python or install(arguments.cache / name, PACKAGES[name]) for name in PACKAGES}
-    print(", ".join(list_versions(pythons[name], SHOWN[name]) for name in PACKAGES))
+    pythons = {name: arguments.python or install(arguments.cache / name, ENVIRONMENTS[name]) for name in ENVIRONMENTS}
+    print(", ".join(list_versions(pythons[name], SHOWN[name]) for name in ENVIRONMENTS))
     problems, seen = 0, set[tuple[str, str]]()
     for case in CASES:
         problem, codes = find_problem(pythons[case.environment], case)

@@ -1,6 +1,7 @@
 """Runs numba-cuda's own tests, from the installed package, on the simulated driver, one process for each file; tests
 that did not pass run again alone, since an error of a kernel also ends what comes after it in the process. Those that
-still do not pass must be listed with a reason in tools/driver_programs/numba_tests.toml, and no others may be.
+still do not pass must be listed with a reason in tools/driver_programs/numba_tests.toml, and no others may be. The
+slowest are not run.
 
 python -m tools.audit_numba [--cache build] [FILE …]
 """
@@ -69,15 +70,20 @@ class Result(unittest.TestResult):
     def addSkip(self, test, reason): self.outcome = "skipped"
     def addExpectedFailure(self, test, error): self.outcome = "expected to fail"
     def addUnexpectedSuccess(self, test): self.outcome = "failed"
-unittest.defaultTestLoader.loadTestsFromNames(sys.argv[1:]).run(Result())
+def flatten(tests):
+    for test in tests:
+        yield from flatten(test) if isinstance(test, unittest.TestSuite) else [test]
+tests = flatten(unittest.defaultTestLoader.loadTestsFromNames(sys.argv[1:]))
+unittest.TestSuite(test for test in tests if not test.id().endswith(OMITTED)).run(Result())
 """.replace("SECONDS", str(SECONDS))
-"""Runs the tests with these names, and prints the outcome of each."""
+"""Runs the tests with these names but for those omitted, and prints the outcome of each."""
 PREFIX = "numba.cuda.tests."
 
 
 def run_tests(python: Path, names: Sequence[str]) -> dict[str, str]:
     """Return the outcomes of tests that run in one process, by their names."""
-    words = [python, "-m", "pyptx", "simulate", "--from-images", "--", python, "-c", RUN]
+    program = RUN.replace("OMITTED", repr(tuple(read_omitted())))
+    words = [python, "-m", "pyptx", "simulate", "--from-images", "--", python, "-c", program]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     process = subprocess.run(
         [*map(str, words), *(PREFIX + name for name in names)], cwd=ROOT / "tools", env=environment,
@@ -99,8 +105,16 @@ def run_file(python: Path, name: str) -> dict[str, str]:
 
 def read_listed() -> dict[str, str]:
     """Return the reasons why tests do not pass."""
-    entries: list[Any] = tomllib.loads(LISTED.read_text("utf-8"))["tests"]
-    return {test: entry["reason"] for entry in entries for test in entry["names"]}
+    return {test: entry["reason"] for entry in _read_entries() for test in entry["names"]}
+
+
+def read_omitted() -> list[str]:
+    """Return the tests that are not run."""
+    return [test for entry in _read_entries() if entry.get("omitted") for test in entry["names"]]
+
+
+def _read_entries() -> list[Any]:
+    return tomllib.loads(LISTED.read_text("utf-8"))["tests"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -114,7 +128,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     files: list[str] = arguments.files or subprocess.check_output([python, "-c", LIST], text=True).split()
     with ThreadPoolExecutor(PROCESSES) as pool:
         results = list(pool.map(partial(run_file, python), files))
-    outcomes = {test: outcome for result in results for test, outcome in result.items()}
+    omitted = {test: "slow" for test in read_omitted() if test.rsplit(".", 2)[0] in files}
+    outcomes = omitted | {test: outcome for result in results for test, outcome in result.items()}
     listed = read_listed()
     counts = Counter("listed" if test in listed else outcome for test, outcome in outcomes.items())
     print(f"{len(files)} files, {len(outcomes)} tests: {json.dumps(counts)[1:-1].replace(chr(34), '')}")

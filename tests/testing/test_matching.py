@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyptx import PtxError, Tile, kernel, ptx, reg
 from pyptx.testing import assert_matches
 from pyptx.testing.matching import MismatchError, keep_timelines
+from pyptx.types import f32
+from tests.messages import raises
 from tools.planted_bugs import (
     PLANTED,
     Array,
@@ -89,6 +92,62 @@ def test_nothing_to_compare_is_an_error() -> None:
     for option in options:
         with pytest.raises(ValueError, match="nothing to compare"):
             assert_matches(double, twice, **option)
+
+
+def test_one_schedule_may_be_a_text() -> None:
+    assert assert_matches(double, twice, shapes=[{"n": 64}], schedules="random", seeds=3).orders == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"schedules": ["eager", "fast"]}, "no schedule 'fast'; there are eager, lazy, random, adversarial"),
+        ({"multiple_of": {"k": 1}}, "multiple_of: expected variables of the shapes, found 'k'"),
+        ({"multiple_of": {"n": 0}}, "multiple_of: expected a positive integer for n, found 0"),
+        ({"multiple_of": {"n": "1"}}, "multiple_of: expected a positive integer for n, found '1'"),
+        ({"shapes": {"n": 64}}, "shapes: expected the extents of n, found 64"),
+    ],
+)
+def test_mistakes_in_the_call_are_not_the_kernels_fault(options: dict[str, Any], text: str) -> None:
+    arguments: dict[str, Any] = {"shapes": [{"n": 64}], **options}
+    with raises(PtxError) as caught:
+        assert_matches(skip_last, twice, **arguments)
+    (finding,) = caught.value.diagnostics
+    assert finding.message == text
+    assert finding.origin is not None
+    assert finding.origin.file == __file__
+
+
+TABLE = Tile("m", "n", f32)
+
+
+def take_rows(m: int, n: int) -> tuple[int]:
+    """Return a CTA for each row."""
+    return (m,)
+
+
+@kernel(in_specs=[TABLE], out_specs=[TABLE], grid=take_rows, block=(128, 1, 1))
+def double_table(x: Any, y: Any) -> None:
+    """y = 2 x, but wrong from row 5 on in the columns from 20 on"""
+    px, py = ptx.global_ptrs(x, y)
+    row, column, columns = ptx.special.ctaid.x(), ptx.special.tid.x(), x.shape[1]
+    with ptx.if_(column < columns):
+        i = ptx.mad(row, columns, column)
+        value = reg.scalar(f32)
+        ptx.ld(f32, value, ptx.addr(px, i * 4))
+        ptx.mul(f32, value, value, 2.0)
+        with ptx.if_(row >= 5), ptx.if_(column >= 20):
+            ptx.add(f32, value, value, 1.0)
+        ptx.st(f32, ptx.addr(py, i * 4), value)
+
+
+@pytest.mark.parametrize(
+    ("steps", "smallest"), [({"m": 1, "n": 1}, {"m": 6, "n": 21}), ({"n": 8, "m": 4}, {"m": 8, "n": 24})]
+)
+def test_a_shape_shrinks_in_each_variable(steps: dict[str, int], smallest: dict[str, int]) -> None:
+    with pytest.raises(MismatchError) as caught:
+        assert_matches(double_table, twice, shapes={"m": [4, 40], "n": [16, 96]}, multiple_of=steps, seeds=1)
+    assert dict(caught.value.trial.shape) == smallest
 
 
 @pytest.mark.parametrize(

@@ -276,8 +276,8 @@ print(describe([grid, rank(1), scale_by_table({"a", "b", "c"}), simulate_it]))
 def test_functions_are_the_same_in_other_processes() -> None:
     outputs = [
         subprocess.run(
-            [sys.executable, "-c", _PROGRAM], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True,
-            text=True, check=True,
+            [sys.executable, "-c", _PROGRAM], cwd=Path(__file__).parents[1],
+            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
         ).stdout
         for seed in ("1", "2")
     ]  # fmt: skip

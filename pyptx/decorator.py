@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -268,7 +268,7 @@ class Kernel:
     @hide_frames
     def tune(
         self,
-        space: Mapping[str, Sequence[Any]],
+        space: Mapping[str, Iterable[Any]],
         args: Sequence[Any],
         *,
         cost: Cost | None = None,
@@ -290,8 +290,10 @@ class Kernel:
         returns a number, the less the better; by default, `pyptx.benchmark` times launches on the GPU. `kwargs` are the
         other arguments of the call.
 
-        What was chosen is kept in the user's cache, by the PTX of all combinations, the shapes and types of `args`, the
-        device, the names of the functions, and `key`; `cache=False` tries everything again."""
+        What was chosen is kept in the user's cache, by the PTX of all combinations, the shapes and types of the arrays,
+        the GPU with its driver and assembler, the other arguments, what `reference` and `cost` do, and `key`;
+        `cache=False` tries everything again. If a function reads objects that cannot be described, nothing is kept, and
+        the result says why."""
         from pyptx.tuning import Request, tune
 
         request = Request(

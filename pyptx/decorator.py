@@ -121,8 +121,11 @@ class Kernel:
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
         """Return the machine code. ptxas messages refer to the Python lines."""
         module, text = self._traces.select(kwargs).write(lineinfo)
+        return self._assemble(module, text, None, lineinfo=lineinfo)
+
+    def _assemble(self, module: Module, text: str, target: str | None, *, lineinfo: bool) -> Cubin:
         origins = match_origins(text, module) if self.definition.exact else map_origins(module)
-        return assemble_cached(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
+        return assemble_cached(text, target, lineinfo=lineinfo, origin_of=origins.get)
 
     @hide_frames
     def export(
@@ -130,7 +133,8 @@ class Kernel:
     ) -> dict[str, Any]:
         """Write the kernel for these shape variables and template parameters into a directory: PTX, machine code for
         each target (default: the kernel's own), an image of all of them, a launcher in C with its header, and a
-        manifest, which is returned. `grid` as in a call."""
+        manifest, which is returned. `grid` as in a call. Machine code and image have the Python lines, for profilers
+        and simulated runs."""
         from pyptx.runtime.arrays import Described
         from pyptx.runtime.export import write_files
         from pyptx.runtime.planning import make_plan
@@ -138,9 +142,9 @@ class Kernel:
         dims, _ = self._traces.split_arguments(kwargs)
         inputs = [Described(tile.resolve_shape(dims), list_array_dtype_names(tile.dtype)[0]) for tile in self.in_specs]
         plan = make_plan(self, inputs, [], grid=grid, positional=None, keywords=kwargs, options=())
-        text, origins = emit(plan.module), map_origins(plan.module)
         names = declaration.check_targets(targets, plan.module.target.targets[0])
-        cubins = [assemble_cached(text, name, origin_of=lambda line: origins.get(line)) for name in names]
+        module, text = self._traces.select(kwargs).write(lineinfo=True)
+        cubins = [self._assemble(module, text, name, lineinfo=True) for name in names]
         return write_files(plan, text, cubins, Path(directory))
 
     @hide_frames

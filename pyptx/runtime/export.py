@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyptx import __version__
+from pyptx.emitter import emit
 from pyptx.runtime.c_launcher import write_header, write_source
 from pyptx.runtime.planning import Plan
 from pyptx.specs import Layout, Tile
@@ -21,9 +22,10 @@ FORMAT = 1
 
 
 def write_files(plan: Plan, text: str, cubins: Sequence[Cubin], folder: Path) -> dict[str, Any]:
-    """Write a plan's kernel with its machine code, and return the manifest."""
+    """Write a plan's kernel with its machine code, and return the manifest. `text` is its PTX with line information,
+    for the image."""
     name = plan.definition.name
-    files: dict[str, bytes] = {f"{name}.ptx": text.encode()}
+    files: dict[str, bytes] = {f"{name}.ptx": emit(plan.module).encode()}
     files |= {f"{name}.{cubin.target}.cubin": cubin.data for cubin in cubins}
     image = combine_images(text, plan.module.target.targets[0], cubins)
     files[f"{name}.fatbin"] = image

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from ctypes import c_int64, c_uint16, c_uint32, c_uint64
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -21,9 +23,12 @@ from pyptx.driver.launcher import make_environment
 from pyptx.driver.library import find_library
 from pyptx.driver.settings import Settings
 from pyptx.runtime.arrays import Array
+from pyptx.runtime.bindings import CallError, call, in_context
 from pyptx.toolchain import find_tool
+from pyptx.toolchain.elf import read_elf
 from pyptx.types import u32
 from tests.messages import raises
+from tests.runtime.conftest import Activate
 
 from .test_calls import add_scaled, reverse_and_count, tensor_copy
 from .test_launching import write_ranks
@@ -160,6 +165,45 @@ def test_one_image_serves_several_targets(tmp_path: Path) -> None:
     words = [find_tool("cuobjdump").path, "--list-elf", "--list-ptx", str(tmp_path / "double.fatbin")]
     listing = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert [listing.count(f"sm_{number}.") for number in (80, 90)] == [2, 1]
+
+
+@pytest.mark.parametrize("file", ["double.sm_80.cubin", "double.fatbin"])
+def test_simulated_runs_of_an_image_name_lines_of_python(
+    file: str, tmp_path: Path, activate: Activate, capfd: pytest.CaptureFixture[str]
+) -> None:
+    double.export(tmp_path)
+    image, values = (tmp_path / file).read_bytes(), np.arange(32, dtype=np.uint32)
+    activate("a100", from_images=True)
+    with in_context(0):
+        function = call("cuModuleGetFunction", call("cuModuleLoadData", image), b"double")
+        source, target = (int(call("cuMemAlloc", values.nbytes)) for _ in range(2))
+        call("cuMemcpyHtoD", source, values.ctypes.data, values.nbytes)
+        launch = [function, 1, 1, 1, 32, 1, 1, 0, 0]
+        types = c_uint64, c_uint64, c_uint32, c_uint16, c_int64
+        call("cuLaunchKernel", *launch, ((source, target, 7, 1, -3), types), 0)
+        call("cuMemcpyDtoH", values.ctypes.data, target, values.nbytes)
+        assert values.tolist() == [2 * i + 5 for i in range(32)]
+        with pytest.raises(CallError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+            call("cuLaunchKernel", *launch, ((source + 4, target, 7, 1, -3), types), 0)
+    lines, start = inspect.getsourcelines(double)
+    line = start + next(number for number, text in enumerate(lines) if "ptx.ld(u32" in text)
+    printed = capfd.readouterr().err
+    assert "error[PTX1110]: `ld.global.u32` accesses 4 bytes" in printed
+    assert f"note: it comes from {__file__}:{line}\n" in printed
+
+
+@pytest.mark.parametrize("exported", [double, tensor_copy, write_ranks], ids=lambda kernel: kernel.name)
+def test_what_images_say_of_lines_leaves_the_machine_code_as_it_is(exported: Kernel, tmp_path: Path) -> None:
+    (name,) = exported.export(tmp_path)["cubins"].values()
+    found, plain = (read_elf(data) for data in ((tmp_path / name).read_bytes(), exported.cubin().data))
+    assert {".debug_line", ".nv_debug_ptx_txt"} <= {section.name for section in found.sections}
+    for kind in (".text.", ".nv.constant", ".nv.shared"):
+        code, expected = (
+            {section.name: section.data for section in elf.sections if section.name.startswith(kind)}
+            for elf in (found, plain)
+        )
+        assert code == expected
+        assert code or kind == ".nv.shared"
 
 
 def test_what_cannot_be_exported_leaves_no_manifest(tmp_path: Path) -> None:

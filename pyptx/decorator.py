@@ -136,13 +136,14 @@ class Kernel:
         manifest, which is returned. `grid` as in a call. Machine code and image have the Python lines, for profilers
         and simulated runs."""
         from pyptx.runtime.arrays import Described
-        from pyptx.runtime.export import write_files
+        from pyptx.runtime.export import check_limits, write_files
         from pyptx.runtime.planning import make_plan
 
         dims, _ = self._traces.split_arguments(kwargs)
         inputs = [Described(tile.resolve_shape(dims), list_array_dtype_names(tile.dtype)[0]) for tile in self.in_specs]
         plan = make_plan(self, inputs, [], grid=grid, positional=None, keywords=kwargs, options=())
         names = declaration.check_targets(targets, plan.module.target.targets[0])
+        check_limits(plan, names)
         module, text = self._traces.select(kwargs).write(lineinfo=True)
         cubins = [self._assemble(module, text, name, lineinfo=True) for name in names]
         return write_files(plan, text, cubins, Path(directory))

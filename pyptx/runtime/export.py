@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from pyptx import __version__
+from pyptx.diagnostics import PtxError
+from pyptx.dsl.origin import find_definition
 from pyptx.emitter import emit
+from pyptx.isa.limits import sm_limits
 from pyptx.runtime.c_launcher import write_header, write_source
+from pyptx.runtime.failures import write_extents
 from pyptx.runtime.planning import Plan
+from pyptx.runtime.rules import DRIVER
 from pyptx.specs import Layout, Tile
 from pyptx.toolchain import Cubin
 from pyptx.toolchain.fatbin import combine_images
@@ -38,6 +43,32 @@ def write_files(plan: Plan, text: str, cubins: Sequence[Cubin], folder: Path) ->
     # Last, so that a directory with a manifest is complete.
     (folder / f"{name}.json").write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
     return manifest
+
+
+def check_limits(plan: Plan, targets: Sequence[str]) -> None:
+    """Raise PtxError if the launch exceeds what the devices of a target can run."""
+    definition, grid = plan.definition, (*plan.grid, 1, 1)[:3]
+    for target in targets:
+        checks = [
+            *(
+                (f"the grid's {axis}", size, limit)
+                for axis, size, limit in zip("xyz", grid, _LARGEST_GRID, strict=True)
+            ),
+            ("the block's z", definition.block[2], _LARGEST_BLOCK_Z),
+            ("bytes of dynamic shared memory", plan.kernel_trace.dynamic_shared, sm_limits(target).shared_per_cta),
+        ]
+        problems = [
+            f"{subject} must not exceed {limit}, found {value}" for subject, value, limit in checks if value > limit
+        ]
+        if any(size % part for size, part in zip(grid, definition.cluster, strict=True)):
+            cluster = write_extents(definition.cluster)
+            problems.append(f"the grid {write_extents(plan.grid)} must be a multiple of the cluster {cluster}")
+        if problems:
+            message = f"`{definition.name}` for {target}: {'; '.join(problems)}"
+            raise PtxError([DRIVER.report(find_definition(definition.function), message)])
+
+
+_LARGEST_GRID, _LARGEST_BLOCK_Z = (2**31 - 1, 65535, 65535), 64
 
 
 def describe(plan: Plan, cubins: Sequence[Cubin], files: Mapping[str, bytes]) -> dict[str, Any]:

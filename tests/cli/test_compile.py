@@ -88,3 +88,12 @@ def test_a_wrong_command_line_is_one_line(words: str, message: str, capsys: pyte
 def test_a_mistake_in_a_kernel_is_at_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "kernels.py:double", "n=64", "kind=other"]) == FINDINGS
     assert capsys.readouterr().err.startswith("kernels.py:13: error[PTX08")
+
+
+def test_a_grid_that_no_launch_can_have_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "kernels.py:double", "n=100000000000000"]) == FINDINGS
+    expected = (
+        "kernels.py:9: error[PTX1004]: `double` for sm_80: the grid's x must not exceed 2147483647, found 1562500"
+    )
+    assert capsys.readouterr().err.startswith(expected)
+    assert os.listdir() == ["kernels.py"]

@@ -206,6 +206,40 @@ def test_what_images_say_of_lines_leaves_the_machine_code_as_it_is(exported: Ker
         assert code or kind == ".nv.shared"
 
 
+def make_empty(**launch: Any) -> Kernel:
+    """Return a kernel that does nothing, for a launch."""
+
+    def empty() -> None:
+        ptx.ret()
+
+    return kernel(empty, **{"arch": "sm_80", "grid": (1,), **launch})
+
+
+LIMITS = [
+    ({"grid": (1 << 31, 1 << 16, 65535)}, (
+        "the grid's x must not exceed 2147483647, found 2147483648; the grid's y must not exceed 65535, found 65536"
+    )),
+    ({"grid": (1, 1, 65536)}, "the grid's z must not exceed 65535, found 65536"),
+    ({"block": (1, 2, 65)}, "the block's z must not exceed 64, found 65"),
+    ({"smem": 163 * 1024 + 1}, "bytes of dynamic shared memory must not exceed 166912, found 166913"),
+    ({"arch": "sm_90", "cluster": (2, 2, 1), "grid": (4, 3)}, "the grid 4×3 must be a multiple of the cluster 2×2×1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("launch", "message"), LIMITS, ids=[message for _, message in LIMITS])
+def test_what_cannot_launch_is_not_exported(launch: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with raises(PtxError, match=rf"PTX1004\]: `empty` for sm_[89]0: {message}"):
+        make_empty(**launch).export(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_largest_launch_of_all_targets_is_exported(tmp_path: Path) -> None:
+    largest = make_empty(grid=((1 << 31) - 1, 65535, 65535), block=(4, 4, 64), smem=163 * 1024)
+    assert largest.export(tmp_path, targets=["sm_80", "sm_90"])["grid"] == [2147483647, 65535, 65535]
+    with raises(PtxError, match=r"`empty` for sm_86: bytes of dynamic shared memory must not exceed 101376"):
+        largest.export(tmp_path, targets=["sm_80", "sm_86"])
+
+
 def test_what_cannot_be_exported_leaves_no_manifest(tmp_path: Path) -> None:
     with raises(PtxError, match="missing: n"):
         add_scaled.export(tmp_path)

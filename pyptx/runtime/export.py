@@ -38,10 +38,12 @@ def write_files(plan: Plan, text: str, cubins: Sequence[Cubin], folder: Path) ->
     files[f"{name}.c"] = write_source(plan, image).encode()
     manifest = describe(plan, cubins, files)
     folder.mkdir(parents=True, exist_ok=True)
+    # An earlier one goes first and the new one comes last, so that a directory with a manifest is complete.
+    path = folder / f"{name}.json"
+    path.unlink(missing_ok=True)
     for file, data in files.items():
         (folder / file).write_bytes(data)
-    # Last, so that a directory with a manifest is complete.
-    (folder / f"{name}.json").write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
+    path.write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
     return manifest
 
 

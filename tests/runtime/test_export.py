@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx import Kernel, PtxError, Tile, kernel, ptx, reg
+from pyptx import Kernel, PtxError, Tile, kernel, load_kernel, ptx, reg
 from pyptx.driver.build import find_compiler
 from pyptx.driver.launcher import make_environment
 from pyptx.driver.library import find_library
@@ -249,3 +249,18 @@ def test_what_cannot_be_exported_leaves_no_manifest(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         add_scaled.export(tmp_path / "file", n=64)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_an_export_over_another_has_a_manifest_when_it_is_complete(tmp_path: Path) -> None:
+    add_scaled.export(tmp_path, n=64)
+    with raises(PtxError, match="missing: n"):
+        add_scaled.export(tmp_path)
+    assert load_kernel(tmp_path).manifest["shape_variables"] == {"n": 64}
+    (tmp_path / "add_scaled.h").unlink()
+    (tmp_path / "add_scaled.h").mkdir()
+    with pytest.raises(IsADirectoryError):
+        add_scaled.export(tmp_path, n=128)
+    assert not (tmp_path / "add_scaled.json").exists()
+    (tmp_path / "add_scaled.h").rmdir()
+    add_scaled.export(tmp_path, n=128)
+    assert load_kernel(tmp_path).manifest["shape_variables"] == {"n": 128}

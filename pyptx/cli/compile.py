@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import sys
+import sysconfig
+import traceback
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import pyptx
 from pyptx.cli import FINDINGS, OK, UNUSABLE
 from pyptx.cli.output import complain
 from pyptx.cli.sim_arguments import Unusable
@@ -19,14 +24,22 @@ from pyptx.dsl import rules
 from pyptx.runtime.rules import GRID
 from pyptx.toolchain import ToolFailed, ToolMissing
 
+_FAILURES = (
+    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, RuntimeError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What the user's code may raise while it is traced; exceptions of its own classes keep their traceback."""
+_GRID = "expected one to three positive integers, such as 8,4,1"
+_PACKAGE, _LIBRARY = (path + os.sep for path in (pyptx.__path__[0], sysconfig.get_path("stdlib")))
 _OF_THE_COMMAND_LINE = frozenset((rules.SPECIALISATION.code, rules.DECLARATION.code, rules.ARGUMENT.code, GRID.code))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", metavar="FILE.py:NAME", help="a kernel, or a function that returns one")
     parser.add_argument(
-        "values", nargs="*", metavar="VARIABLE=VALUE", help="shape variables and template parameters: m=4096"
-    )
+        "values", nargs="*", default=[], metavar="VARIABLE=VALUE",
+        help="shape variables and template parameters: m=4096",
+    )  # fmt: skip
     parser.add_argument("--out", metavar="DIR", default=".", help="the directory to write (default: this one)")
     parser.add_argument("--arch", metavar="SM", help="trace the kernel for this target instead of its own")
     parser.add_argument(
@@ -36,10 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="assemble for this target, may be repeated (default: the kernel's)",
     )
     parser.add_argument("--grid", metavar="X,Y,Z", help="the grid, for kernels without one")
+    report = parser.error
+    # What starts with a minus sign is read as an option.
+    parser.error = lambda message: report(message.replace("--grid: expected one argument", f"--grid: {_GRID}"))
 
 
 def run(args: argparse.Namespace) -> int:
     try:
+        _check_factory(args.kernel)
         kernel = load_kernel(args.kernel)
         if kernel is None:
             raise Unusable(f"expected FILE.py:NAME, found {args.kernel}")
@@ -56,9 +73,54 @@ def run(args: argparse.Namespace) -> int:
         manifest = kernel.export(args.out, targets=args.target, grid=grid, **values)
     except PtxError as error:
         return _report(error, kernel.definition.function.__code__.co_filename)
+    except _FAILURES as error:
+        if not _print_user_frames(error):
+            raise
+        return FINDINGS
     for name in (*manifest["sha256"], f"{manifest['kernel']}.json"):
         print(escape_unprintable(str(Path(args.out) / name)))
     return OK
+
+
+def _check_factory(text: str) -> None:
+    """Raise Unusable if a text names a function that needs arguments: none are passed."""
+    path, _, name = text.rpartition(":")
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return  # Loading it says why.
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name and not node.decorator_list:
+            needed = _list_required(node.args)
+            if needed:
+                raise Unusable(
+                    f"{path}:{node.lineno}: `{name}` is called without arguments, but needs {', '.join(needed)}: give "
+                    "defaults, or add a function without parameters that calls it"
+                )
+
+
+def _list_required(parameters: ast.arguments) -> list[str]:
+    """Return the names of the parameters without a default."""
+    positional = [*parameters.posonlyargs, *parameters.args]
+    keywords = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+    needed = positional[: len(positional) - len(parameters.defaults)]
+    return [parameter.arg for parameter in [*needed, *(keyword for keyword, default in keywords if default is None)]]
+
+
+def _print_user_frames(error: Exception) -> bool:
+    """Print an error of the user's code with its frames, without those of this package. False if the error is the
+    package's own, perhaps in the standard library."""
+    shown = traceback.TracebackException.from_exception(error)
+    called_last = list(takewhile(lambda frame: not _is_own(frame), reversed(shown.stack)))
+    if not called_last or called_last[-1].filename.startswith(_LIBRARY):
+        return False
+    shown.stack = traceback.StackSummary.from_list([frame for frame in shown.stack if not _is_own(frame)])
+    print("".join(shown.format()), end="", file=sys.stderr)
+    return True
+
+
+def _is_own(frame: traceback.FrameSummary) -> bool:
+    return frame.filename.startswith(_PACKAGE)
 
 
 def _report(error: PtxError, file: str) -> int:
@@ -105,5 +167,5 @@ def _parse_grid(text: str | None) -> tuple[int, ...] | None:
         return None
     parts = text.split(",")
     if not all(part.isascii() and part.isdigit() for part in parts):
-        raise Unusable(f"--grid {text}: expected one to three numbers, such as 8,4,1")
+        raise Unusable(f"--grid {text}: {_GRID}")
     return tuple(map(int, parts))

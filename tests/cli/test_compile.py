@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -26,6 +27,19 @@ def double(x, y, *, factor=2, kind="plain"):
 @kernel
 def nothing():
     ptx.ret()
+
+def read_factor(factors):
+    return factors["low"]
+
+@kernel(grid=lambda n: (64 // (n - 64),), in_specs=[Tile("n", f32)])
+def fails(x, *, factors=None):
+    if factors is not None:
+        with ptx.if_(ptx.special.tid.x() == 0):
+            read_factor(factors)
+    ptx.ret()
+
+def make(stages, depth=2, *, width):
+    return nothing
 """
 
 
@@ -67,7 +81,15 @@ WRONG = [
     ("kernels.py:double n=64 --target sm_9", "pyptx: unknown target sm_9; use one of sm_75, "),
     ("kernels.py:double n=64 --arch sm_9", "pyptx: unknown arch 'sm_9'; use one of sm_75, "),
     ("kernels.py:double n=64 --grid 0", "pyptx: the grid: expected one to three positive integers, found (0,)"),
-    ("kernels.py:double n=64 --grid x", "pyptx: --grid x: expected one to three numbers, such as 8,4,1"),
+    ("kernels.py:double n=64 --grid x", "pyptx: --grid x: expected one to three positive integers, such as 8,4,1"),
+    ("kernels.py:double n=64 --grid=-1,2", "pyptx: --grid -1,2: expected one to three positive integers, such as"),
+    ("kernels.py:double n=64 --grid -1,2", "pyptx: argument --grid: expected one to three positive integers, such as"),
+    ("kernels.py:double n=64 --grid", "pyptx: argument --grid: expected one to three positive integers, such as 8,4,1"),
+    ("", "pyptx: the following arguments are required: FILE.py:NAME (see `pyptx compile --help`)"),
+    ("kernels.py:make stages=3 width=4", (
+        "pyptx: kernels.py:29: `make` is called without arguments, but needs stages, width: give defaults, or add a "
+        "function without parameters that calls it"
+    )),
     ("kernels.py:nothing", "pyptx: the kernel has no grid; pass grid= to @kernel or to the call"),
     ("kernels.py:absent", "pyptx: kernels.py has no kernel `absent`"),
     ("absent.py:double", "pyptx: absent.py: no such file"),
@@ -78,7 +100,11 @@ WRONG = [
 
 @pytest.mark.parametrize(("words", "message"), WRONG, ids=[words for words, _ in WRONG])
 def test_a_wrong_command_line_is_one_line(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compile", *words.split()]) == UNUSABLE
+    try:
+        status = main(["compile", *words.split()])
+    except SystemExit as stopped:
+        status = stopped.code
+    assert status == UNUSABLE
     printed = capsys.readouterr()
     assert printed.err.startswith(message)
     assert printed.err.count("\n") == 1
@@ -97,3 +123,30 @@ def test_a_grid_that_no_launch_can_have_is_refused(capsys: pytest.CaptureFixture
     )
     assert capsys.readouterr().err.startswith(expected)
     assert os.listdir() == ["kernels.py"]
+
+
+@pytest.mark.parametrize(
+    ("words", "places", "message"),
+    [
+        ("n=128 factors={}", ["26, in fails", "20, in read_factor"], "KeyError: 'low'"),
+        ("n=64", ["22, in <lambda>"], "ZeroDivisionError: "),
+    ],
+    ids=["kernel", "grid"],
+)
+def test_an_exception_of_the_file_has_its_frames(
+    words: str, places: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", "kernels.py:fails", *words.split()]) == FINDINGS
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert [line for line in lines if line.startswith("  File ")] == [
+        f'  File "kernels.py", line {place}' for place in places
+    ]
+    assert lines[-1].startswith(message)
+    assert os.listdir() == ["kernels.py"]
+
+
+def test_an_exception_of_the_package_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(json, "dumps")
+    with pytest.raises(AttributeError, match="dumps"):
+        main(["compile", "kernels.py:nothing", "--grid", "1"])

@@ -21,7 +21,10 @@ from pyptx import PtxError, detect_arch
 from tools.gpu.checks import CHECKS, Check, Machine
 from tools.gpu.children import run_all
 
-FILES = ("kernels", "launches", "jax_kernels", "torch_compilers", "models", "bugs", "costs", "benchmarks")
+FILES = (
+    "kernels", "launches", "exports", "programs", "tuning", "jax_kernels", "torch_compilers", "models", "bugs", "costs",
+    "benchmarks",
+)  # fmt: skip
 """The modules of checks."""
 RECORDED = "example-kernels-bit-for-bit"
 """The check that needs only stored outputs."""

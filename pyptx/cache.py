@@ -6,11 +6,13 @@ have written, or that is damaged. A cache that cannot be used or written costs t
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,14 +30,43 @@ class Untrusted(Exception):
 def find_cache() -> Path:
     """Return the user's cache folder for this package."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "pyptx"
+    if os.path.isabs(base):
+        return Path(base, "pyptx")
+    try:
+        return Path.home() / ".cache" / "pyptx"
+    except RuntimeError:
+        reason = "no home folder is known: set XDG_CACHE_HOME"
+        raise FileNotFoundError(errno.ENOENT, reason, "~/.cache/pyptx") from None
 
 
-def make_private(folder: Path) -> Path:
-    """Return a folder, created if needed, that only this user can write. Raise Untrusted for any other."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not is_private(folder.stat()):
-        raise Untrusted(f"{folder} belongs to another user or is writable by others: remove it")
+def make_private(*names: str) -> Path:
+    """Return a folder in the user's cache: it and those above it, up to the cache, are the user's, and only the user
+    can write them. They are created if needed. Raise Untrusted for any other."""
+    *above, folder = _list_folders(names)
+    for path in above:
+        _make(path, repair=True)
+    return _make(folder, repair=False)
+
+
+def _list_folders(names: Sequence[str]) -> list[Path]:
+    cache = find_cache()
+    return [cache.joinpath(*names[:count]) for count in range(len(names) + 1)]
+
+
+def _make(folder: Path, *, repair: bool) -> Path:
+    """Return a private folder, created with the mode 0700 whatever the umask. `repair`: take the group's right to
+    write, which earlier versions gave it. That does for folders that hold only folders: nobody else can have written
+    into those."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(0o700)
+        folder.chmod(0o700)
+    status = folder.stat()
+    if repair and status.st_uid == os.getuid() and status.st_mode & stat.S_IWGRP:
+        folder.chmod(stat.S_IMODE(status.st_mode) & ~stat.S_IWGRP)
+        status = folder.stat()
+    if not is_private(status):
+        raise Untrusted(f"{folder} belongs to another user or is writable by others: remove it, or set XDG_CACHE_HOME")
     return folder
 
 
@@ -44,22 +75,52 @@ def is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def explain_problem(folder: Path) -> str:
-    """Return why nothing can be kept in the user's cache folder; empty if it can be."""
-    if os.environ.get(SWITCH) == "0":
-        return f"the environment variable {SWITCH} is 0"
+def explain_problem(name: str) -> str:
+    """Return why a store keeps nothing; empty if it can keep files."""
+    return f"the environment variable {SWITCH} is 0" if os.environ.get(SWITCH) == "0" else probe(name)
+
+
+def probe(*names: str) -> str:
+    """Return why no file can be written in a folder of the user's cache; empty if one can. A missing folder stays
+    missing: the one that it would be created in is tried."""
     try:
-        descriptor, path = tempfile.mkstemp(_UNFINISHED, dir=make_private(folder))
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(bytes(4096))
-        finally:
-            os.unlink(path)
+        folders = _list_folders(names)
+        present = [folders[0], *(folder for folder in folders[1:] if os.path.lexists(folder))]
+        for folder in present:
+            _make(folder, repair=folder != folders[-1])
     except OSError as why:
-        return f"{why.filename or folder}: {why.strerror}"
+        return f"{why.filename}: {why.strerror}"
     except Untrusted as why:
         return str(why)
+    try:
+        with tempfile.NamedTemporaryFile(suffix=_UNFINISHED, dir=present[-1]) as file:
+            file.write(bytes(4096))
+    except OSError as why:
+        # A full or read-only disk is so for all folders.
+        place = folders[0] if why.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS) else present[-1]
+        return f"{place}: {why.strerror}"
     return ""
+
+
+def read_private(path: Path) -> bytes | None:
+    """Return what a file holds; None if it is missing, a link, or could be another user's."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    with suppress(OSError), open(os.open(path, flags), "rb") as file:
+        if is_private(os.fstat(file.fileno())):
+            return file.read()
+    return None
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file at once. Only this user can read it."""
+    descriptor, new = tempfile.mkstemp(_UNFINISHED, path.name, path.parent)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(new, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(new)
 
 
 @dataclass(slots=True)
@@ -80,34 +141,26 @@ class Store:
         if os.environ.get(SWITCH) == "0":
             return None
         try:
-            return cls(make_private(find_cache() / name), suffix, limit)
-        except (OSError, RuntimeError, Untrusted):
+            return cls(make_private(name), suffix, limit)
+        except (OSError, Untrusted):
             return None
 
     def read(self, name: str) -> bytes | None:
         """Return what a file holds; None if it is missing, damaged, or could be another user's."""
         path = self.folder / f"{name}{self.suffix}"
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        with suppress(OSError), open(os.open(path, flags), "rb") as file:
-            data = file.read() if is_private(os.fstat(file.fileno())) else b""
-            digest, body = data[:_DIGEST_SIZE], data[_DIGEST_SIZE:]
-            if hashlib.sha256(body).digest() == digest:
-                # The files that were used last stay.
-                os.utime(path)
-                return body
-        return None
+        data = read_private(path) or b""
+        digest, body = data[:_DIGEST_SIZE], data[_DIGEST_SIZE:]
+        if hashlib.sha256(body).digest() != digest:
+            return None
+        # The files that were used last stay.
+        with suppress(OSError):
+            os.utime(path)
+        return body
 
     def write(self, name: str, body: bytes) -> None:
         """Write a file at once. One that cannot be written is missing later."""
         with suppress(OSError):
-            descriptor, path = tempfile.mkstemp(_UNFINISHED, name, self.folder)
-            try:
-                with open(descriptor, "wb") as file:
-                    file.write(hashlib.sha256(body).digest() + body)
-                os.replace(path, self.folder / f"{name}{self.suffix}")
-            finally:
-                with suppress(FileNotFoundError):
-                    os.unlink(path)
+            write_private(self.folder / f"{name}{self.suffix}", hashlib.sha256(body).digest() + body)
             self._written += len(body)
             if not self._is_measured or self._written > self.limit // 8:
                 self._shrink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pyptx.cache import SWITCH, Store
+from pyptx.cache import SWITCH, Store, Untrusted, make_private, probe
 
 BODY = b"x" * 300
 
@@ -78,6 +79,54 @@ def test_a_folder_that_others_can_write_is_not_used(home: Path) -> None:
     assert Store.open("code", ".kept", 10) == Store(home / "code", ".kept", 10)
     (home / "code").chmod(0o770)
     assert Store.open("code", ".kept", 10) is None
+
+
+def test_folders_are_private_whatever_the_umask(home: Path) -> None:
+    for mask in (0o002, 0o000, 0o277):
+        previous = os.umask(mask)
+        try:
+            folder = make_private("driver", f"{mask:o}")
+        finally:
+            os.umask(previous)
+        assert [path.stat().st_mode & 0o777 for path in (home, home / "driver", folder)] == [0o700] * 3
+
+
+@pytest.mark.parametrize(("name", "mode"), [("", 0o702), ("", 0o720), ("driver", 0o777), ("driver", 0o775)])
+def test_a_folder_above_is_repaired_if_only_the_group_could_write_it(home: Path, name: str, mode: int) -> None:
+    folder = make_private("driver", "1")
+    (home / name).chmod(mode)
+    problem = probe("driver", "1")
+    assert (problem == "") == (mode & 2 == 0)
+    if problem:
+        with pytest.raises(Untrusted) as caught:
+            make_private("driver", "1")
+        assert str(caught.value) == problem
+    else:
+        assert make_private("driver", "1") == folder
+        assert (home / name).stat().st_mode & 0o777 == mode & ~0o020
+
+
+def test_another_users_folder_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Store.open("code", ".kept", 10) is not None
+    user = os.getuid()
+    monkeypatch.setattr("os.getuid", lambda: user + 1)
+    assert Store.open("code", ".kept", 10) is None
+    assert probe("code").startswith(f"{home} belongs to another user")
+
+
+def test_what_is_missing_is_not_created_to_explain_it(home: Path) -> None:
+    assert probe("driver", "1") == ""
+    assert list(home.iterdir()) == []
+
+
+def test_entries_of_a_read_only_disk_are_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    home.mkdir()
+    keep(home)
+    monkeypatch.setattr("os.utime", fail)
+    assert open_store(home).read("name") == BODY
 
 
 def test_a_folder_that_cannot_be_created_is_not_used(home: Path) -> None:

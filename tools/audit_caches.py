@@ -1,9 +1,9 @@
 """Damages the user's cache in every way that happens, and looks for wrong entries: `python -m tools.audit_caches`.
 
 Writers are killed in the middle, 16 processes write at once, the disk is full, files are cut, changed, or belong to
-another user, the folder is read-only. A store may forget an entry, but never give back another one. Last, it times
-processes that assemble one kernel, and that launch it on the simulated driver, with an empty cache, and with one that
-has it.
+another user, the folder is read-only. A store may forget an entry, but never give back another one, and the reason why
+it keeps nothing must be found. Last, it times processes that assemble one kernel, and that launch it on the simulated
+driver, with an empty cache, and with one that has it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from pyptx.cache import Store, Untrusted, make_private
+from pyptx.cache import Store, explain_problem, make_private
 from pyptx.sim.launch.forking import call_in_copies
 
 KILLS, PROCESSES, SECONDS, DAMAGED, STARTS = 200, 16, 10.0, 2000, 5
 NOBODY = 65534
+PART, SUFFIX = "audit", ".kept"
 LIMIT = 1 << 26
 WRITER = """\
 import random, sys, time
@@ -66,30 +67,35 @@ print(time.monotonic() - begin, hashlib.sha256(result).hexdigest())
 """
 BUILDER = "from pyptx.driver.library import find_library; find_library()"
 FILLER = """\
-mount -t tmpfs -o size=32k none "$1" && exec "$2" -c '
-import sys
-from pathlib import Path
-from pyptx.cache import Store
-store = Store(Path(sys.argv[1]), ".kept", 1 << 26)
+mount -t tmpfs -o size=32k none "$XDG_CACHE_HOME" && exec "$1" -c '
+from itertools import count
+from pyptx.cache import Store, explain_problem
+store = Store.open("audit", ".kept", 1 << 26)
 entries = {"2": b"2" * 5000, **{str(number): bytes([number]) * 20000 for number in range(3, 20)}}
 for name, data in entries.items():
     store.write(name, data)
+for name in map("small{}".format, count()):
+    store.write(name, b"")
+    if store.read(name) is None:
+        break
 bodies = [(store.read(name), data) for name, data in entries.items()]
 print(sum(body is not None for body, _ in bodies), sum(body not in (None, data) for body, data in bodies))
-' "$1"
+print(explain_problem("audit"))
+'
 """
 
 
 def main() -> int:
     chance = random.Random(1)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        os.environ["XDG_CACHE_HOME"] = name
+        folder = make_private(PART)
         checks: list[tuple[str, Callable[[], tuple[int, int, str]]]] = [
             (f"writers killed: {KILLS}", lambda: kill_writers(folder, chance)),
             (f"processes at once: {PROCESSES}", lambda: write_at_once(folder)),
             (f"files cut or changed: {DAMAGED}", lambda: damage_files(folder, chance)),
             ("no larger files", lambda: limit_files(folder)),
-            ("full disk", lambda: fill_disk(folder)),
+            ("full disk", fill_disk),
             ("another user's file, folder", lambda: lend_files(folder)),
             ("read-only folder", read_only),
             (f"processes that assemble a kernel: {2 * STARTS}", lambda: start_processes(ASSEMBLER)),
@@ -115,7 +121,7 @@ def start_writer(folder: Path, seed: int, seconds: float) -> subprocess.Popen[by
 
 def read_all(folder: Path) -> tuple[int, int]:
     """Return how many entries there are, and how many are wrong."""
-    store, names = Store(folder, ".kept", LIMIT), [str(number) for number in range(8)]
+    store, names = Store(folder, SUFFIX, LIMIT), [str(number) for number in range(8)]
     bodies = {name: store.read(name) for name in names}
     found = {name: body for name, body in bodies.items() if body is not None}
     return len(found), sum(set(body) != set(name.encode()) for name, body in found.items())
@@ -134,7 +140,7 @@ def kill_writers(folder: Path, chance: random.Random) -> tuple[int, int, str]:
         unfinished |= {path.name for path in folder.glob("*.new")}
     for path in folder.glob("*.new"):
         os.utime(path, (0, 0))
-    Store(folder, ".kept", LIMIT).write("0", b"0")
+    Store(folder, SUFFIX, LIMIT).write("0", b"0")
     return (
         count,
         wrong,
@@ -156,7 +162,7 @@ def write_at_once(folder: Path) -> tuple[int, int, str]:
 
 
 def damage_files(folder: Path, chance: random.Random) -> tuple[int, int, str]:
-    store = Store(folder, ".kept", LIMIT)
+    store = Store(folder, SUFFIX, LIMIT)
     kept = wrong = 0
     for _ in range(DAMAGED):
         store.write("1", b"1" * 300)
@@ -173,21 +179,28 @@ def damage_files(folder: Path, chance: random.Random) -> tuple[int, int, str]:
     return DAMAGED, wrong, f"{kept} given back"
 
 
-def fill_disk(folder: Path) -> tuple[int, int, str]:
+def fill_disk() -> tuple[int, int, str]:
     """Write to a file system of 32 KiB until it is full."""
-    disk = folder / "disk"
-    disk.mkdir()
-    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", FILLER, "sh", str(disk), sys.executable]
-    process = subprocess.run(words, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as disk:
+        words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", FILLER, "sh", sys.executable]
+        environment = {**os.environ, "XDG_CACHE_HOME": disk}
+        process = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     if process.returncode:
         return 0, 0, f"not tried: {process.stderr.strip().splitlines()[-1]}"
-    count, wrong = map(int, process.stdout.split())
-    return 18, wrong, f"{count} entries stay, the others are gone"
+    counts, reason = process.stdout.splitlines()
+    count, wrong = map(int, counts.split())
+    is_right = reason.endswith("No space left on device")
+    return 18, wrong + (not is_right), f"{count} entries stay, the others are gone; {judge(reason, is_right)}"
+
+
+def judge(reason: str, is_right: bool) -> str:
+    """Return what is said about a reason why nothing is kept."""
+    return f"the reason is found: {reason.rsplit(': ', 1)[-1]}" if is_right else f"another reason: {reason or 'none'}"
 
 
 def limit_files(folder: Path) -> tuple[int, int, str]:
     """Limit the size of files, as a quota does."""
-    store = Store(folder, ".kept", LIMIT)
+    store = Store(folder, SUFFIX, LIMIT)
     store.write("2", b"2" * 5000)
     previous = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, previous[1]))
@@ -206,44 +219,46 @@ def limit_files(folder: Path) -> tuple[int, int, str]:
 def lend_files(folder: Path) -> tuple[int, int, str]:
     if os.getuid() != 0:
         return 0, 0, "not tried: only root can give files to another user"
-    store = Store(folder, ".kept", LIMIT)
+    store = Store(folder, SUFFIX, LIMIT)
     store.write("3", b"3")
     os.chown(folder / "3.kept", NOBODY, NOBODY)
     wrong = int(store.read("3") is not None)
-    os.chown(folder, NOBODY, NOBODY)
-    try:
-        make_private(folder)
-        wrong += 1
-    except Untrusted:
-        pass
-    os.chown(folder, 0, 0)
-    return 2, wrong, "refused" if not wrong else "read"
+    for path in (folder, folder.parent):
+        os.chown(path, NOBODY, NOBODY)
+        wrong += Store.open(PART, SUFFIX, LIMIT) is not None
+        wrong += not explain_problem(PART).startswith(f"{path} belongs to another user")
+        os.chown(path, 0, 0)
+    return 3, wrong, "refused, and the reason is found" if not wrong else "read, or refused without the reason"
 
 
 def read_only() -> tuple[int, int, str]:
     """Read and write as a user who may only read."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
-        folder = Path(name) / "kept"
-        folder.mkdir()
-        Store(folder, ".kept", LIMIT).write("4", b"4" * 5000)
         user = NOBODY if os.getuid() == 0 else os.getuid()
-        for path in (folder / "4.kept", folder):
-            os.chown(path, user, -1)
-            path.chmod(0o444 if path.is_file() else 0o555)
-        (bodies,) = call_in_copies(partial(use_store, folder), [user], 1)
-        folder.chmod(0o755)
-        is_right = bodies == (b"4" * 5000, None)
-        return 2, int(not is_right), "entries stay as they are" if is_right else "entries changed"
+        (result,) = call_in_copies(partial(use_store, Path(name)), [user], 1)
+        *bodies, reason = result
+        (Path(name) / "pyptx").chmod(0o755)
+        (Path(name) / "pyptx" / PART).chmod(0o755)
+    stay, is_right = bodies == [b"4" * 5000, None], reason.endswith("Permission denied")
+    text = "entries stay as they are" if stay else "entries changed"
+    return 2, (not stay) + (not is_right), f"{text}; {judge(reason, is_right)}"
 
 
-def use_store(folder: Path, user: int) -> tuple[bytes | None, bytes | None]:
-    """Become a user, write two entries, and return what is read."""
+def use_store(home: Path, user: int) -> tuple[bytes | None, bytes | None, str]:
+    """Become a user whose cache is read-only, write two entries, and return what is read, and why nothing is kept."""
+    os.environ["XDG_CACHE_HOME"] = str(home)
+    folder = make_private(PART)
+    Store(folder, SUFFIX, LIMIT).write("4", b"4" * 5000)
+    for path, mode in ((folder / "4.kept", 0o444), (folder, 0o555), (folder.parent, 0o555)):
+        os.chown(path, user, -1)
+        path.chmod(mode)
     os.setuid(user)
-    store = Store(folder, ".kept", LIMIT)
+    store = Store.open(PART, SUFFIX, LIMIT)
+    assert store is not None
     store.write("4", b"wrong")
     store.write("5", b"wrong")
-    return store.read("4"), store.read("5")
+    return store.read("4"), store.read("5"), explain_problem(PART)
 
 
 def start_processes(program: str) -> tuple[int, int, str]:

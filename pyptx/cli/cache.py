@@ -7,10 +7,11 @@ import os
 import shutil
 from pathlib import Path
 
-from pyptx.cache import explain_problem, find_cache
+from pyptx.cache import explain_problem, find_cache, probe
 from pyptx.cli import OK, UNUSABLE
 from pyptx.cli.output import complain, print_json
 from pyptx.diagnostics import escape_unprintable, format_count
+from pyptx.driver.library import list_folders
 
 PARTS = {
     "cubins": "machine code of kernels",
@@ -37,18 +38,30 @@ def run(args: argparse.Namespace) -> int:
         for part in parts:
             if (folder / part).is_dir() and not (folder / part).is_symlink():
                 shutil.rmtree(folder / part)
-    problem = explain_problem(folder)
+    problems = {part: _explain(part) for part in PARTS}
     if args.json:
-        counts = {part: {"files": count, "bytes": size} for part, (count, size) in sizes.items()}
-        print_json({"folder": str(folder), "problem": problem, **counts})
+        counts = {
+            part: {"files": count, "bytes": size, "problem": problems[part]} for part, (count, size) in sizes.items()
+        }
+        print_json({"folder": str(folder), **counts})
         return OK
     print(escape_unprintable(str(folder)))
-    if problem:
-        print(escape_unprintable(f"nothing is kept: {problem}"))
+    for problem in dict.fromkeys(filter(None, problems.values())):
+        affected = [part for part in PARTS if problems[part] == problem]
+        names = "" if len(affected) == len(PARTS) else f"{', '.join(affected)}: "
+        print(escape_unprintable(f"{names}nothing is kept: {problem}"))
     for part, (count, size) in sizes.items():
         removed = "removed " if args.clear is not None else ""
         print(f"{part:8}{removed}{format_count('file', count)}, {-(-size // 1000):,} kB: {PARTS[part]}")
     return OK
+
+
+def _explain(part: str) -> str:
+    """Return why nothing is kept in a part; empty if it can be."""
+    if part != "driver":
+        return explain_problem(part)
+    # A program needs the libraries, also without caches.
+    return next(filter(None, (probe(*names) for names in list_folders())), "")
 
 
 def _measure(folder: Path) -> tuple[int, int]:

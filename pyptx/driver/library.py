@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from pyptx.cache import find_cache, make_private
+from pyptx.cache import make_private
 from pyptx.driver.sources import AUDIT_NAME, NAME, VERSIONS, NoCompiler, compute_digest, name_runtime
 
 PREBUILT = Path(__file__).parent / "prebuilt"
@@ -48,11 +48,17 @@ def build_all(folder: Path, compiler: Sequence[str]) -> None:
     build.build_audit(folder / f"{digest}{_AUDIT}" / AUDIT_NAME, compiler)
 
 
+def list_folders() -> list[tuple[str, ...]]:
+    """Return the folders in the user's cache of the libraries of these sources that the package does not have."""
+    names = [compute_digest() + suffix for suffix in ("", _AUDIT)]
+    return [("driver", name) for name in names if not (PREBUILT / name).is_dir()]
+
+
 def _find_folder(suffix: str) -> Path:
     """Return the folder of libraries of these sources: in the package, or in the user's cache."""
     name = compute_digest() + suffix
     prebuilt = PREBUILT / name
-    return prebuilt if prebuilt.is_dir() else make_private(find_cache() / "driver" / name)
+    return prebuilt if prebuilt.is_dir() else make_private("driver", name)
 
 
 def _load_build() -> ModuleType:

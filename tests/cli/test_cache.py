@@ -35,30 +35,74 @@ def test_it_shows_what_is_there(home: Path, capsys: pytest.CaptureFixture[str]) 
     )
     assert main(["cache", "--json"]) == OK
     assert json.loads(capsys.readouterr().out) == {
-        "folder": str(home), "problem": "", "cubins": {"files": 1, "bytes": 2032}, "code": {"files": 1, "bytes": 2032},
-        "tuning": {"files": 0, "bytes": 0}, "driver": {"files": 0, "bytes": 0},
+        "folder": str(home), "cubins": {"files": 1, "bytes": 2032, "problem": ""},
+        "code": {"files": 1, "bytes": 2032, "problem": ""}, "tuning": {"files": 0, "bytes": 0, "problem": ""},
+        "driver": {"files": 0, "bytes": 0, "problem": ""},
     }  # fmt: skip
+
+
+def explain(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the lines about what is not kept."""
+    assert main(["cache"]) == OK
+    return [line for line in capsys.readouterr().out.splitlines() if "nothing is kept" in line]
+
+
+def keeps(part: str) -> bool:
+    """Return whether a part of the cache keeps what is written."""
+    store = Store.open(part, ".x", 1 << 20)
+    if store is None:
+        return False
+    store.write("new", b"x" * 2000)
+    return store.read("new") is not None
 
 
 def test_it_says_why_nothing_is_kept(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def explain() -> str:
-        assert main(["cache"]) == OK
-        return capsys.readouterr().out.splitlines()[1]
-
     home.chmod(0o777)
-    assert explain() == f"nothing is kept: {home} belongs to another user or is writable by others: remove it"
+    wrong = "belongs to another user or is writable by others: remove it, or set XDG_CACHE_HOME"
+    assert explain(capsys) == [f"nothing is kept: {home} {wrong}"]
+    assert not any(keeps(part) for part in ("cubins", "code", "tuning"))
     home.chmod(0o700)
     with monkeypatch.context() as patch:
         patch.setattr("os.open", _fail)
-        assert explain().startswith(f"nothing is kept: {home}")
-        assert explain().endswith(": No space left on device")
+        assert explain(capsys) == [f"nothing is kept: {home}: No space left on device"]
+        assert not keeps("cubins")
     monkeypatch.setenv("PYPTX_CACHE", "0")
-    assert explain() == "nothing is kept: the environment variable PYPTX_CACHE is 0"
+    switched_off = "cubins, code, tuning: nothing is kept: the environment variable PYPTX_CACHE is 0"
+    assert explain(capsys) == [switched_off]
+    assert not keeps("cubins")
     monkeypatch.delenv("PYPTX_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/1/x")
-    assert explain().startswith("nothing is kept: /proc/1/x")
+    assert explain(capsys)[0].startswith("nothing is kept: /proc/1/x")
+    assert not keeps("cubins")
+
+
+def test_it_names_the_part_that_keeps_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "cubins").chmod(0o770)
+    (home / "tuning").touch()
+    assert explain(capsys) == [
+        f"cubins: nothing is kept: {home}/cubins belongs to another user or is writable by others: remove it, or set "
+        "XDG_CACHE_HOME",
+        f"tuning: nothing is kept: {home}/tuning: Not a directory",
+    ]
+    assert [part for part in ("cubins", "code", "tuning") if keeps(part)] == ["code"]
+
+
+def test_a_folder_that_the_group_can_write_is_repaired(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home.chmod(0o775)
+    assert explain(capsys) == []
+    assert home.stat().st_mode & 0o777 == 0o755
+    assert keeps("cubins")
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", dict[int, object]().__getitem__)
+    assert not keeps("cubins")
+    assert main(["cache"]) == UNUSABLE
+    assert capsys.readouterr().err == "pyptx: ~/.cache/pyptx: no home folder is known: set XDG_CACHE_HOME\n"
 
 
 def _fail(path: str, *arguments: object) -> int:

@@ -41,12 +41,14 @@ def test_a_cache_elsewhere_is_used(library: Path, tmp_path: Path, monkeypatch: p
     assert find_cache() == Path.home() / ".cache" / "pyptx"
 
 
-def test_a_folder_that_others_can_write_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "driver"
-    folder.mkdir()
-    folder.chmod(0o777)
-    with pytest.raises(Untrusted, match="writable by others"):
-        make_private(folder)
+def test_a_folder_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = make_private("driver", compute_digest())
+    for path in (folder, folder.parent, folder.parent.parent):
+        path.chmod(0o777)
+        with pytest.raises(Untrusted, match="writable by others"):
+            find_library()
+        path.chmod(0o700)
 
 
 def test_zig_serves_without_another_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,14 @@ def _run(argv: list[str]) -> int:
         if name == command_name:
             module = import_module(f"pyptx.cli.{name}")
             module.add_arguments(command)
-            command.set_defaults(run=module.run)
-    args = parser.parse_args(argv)
+            command.set_defaults(run=module.run, parser=command)
+    args, rest = parser.parse_known_args(argv)
+    if rest:
+        _refuse(args.parser, rest)
     return int(args.run(args))
+
+
+def _refuse(parser: argparse.ArgumentParser, words: Sequence[str]) -> NoReturn:
+    """Report the words that a command does not take, and the option that one lacks the hyphens of."""
+    option = next((f"--{word}" for word in words if f"[--{word}" in parser.format_usage()), "")
+    parser.error(f"unrecognized arguments: {' '.join(words)}" + (f"; did you mean {option}?" if option else ""))

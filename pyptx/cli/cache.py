@@ -23,16 +23,18 @@ PARTS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--clear", nargs="?", const="", metavar="PART", help=f"remove all, or {', '.join(PARTS)}")
+    parser.add_argument(
+        "--clear", nargs="?", const=(*PARTS,), metavar="PART", help=f"remove all, or {', '.join(PARTS)}"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     folder = find_cache()
-    if args.clear and args.clear not in PARTS:
-        complain(f"--clear {args.clear}: expected one of {', '.join(PARTS)}, or nothing for all")
+    if isinstance(args.clear, str) and args.clear not in PARTS:
+        complain(f"--clear {args.clear or repr('')}: expected one of {', '.join(PARTS)}, or nothing for all")
         return UNUSABLE
-    parts = [args.clear] if args.clear else [*PARTS]
+    parts = [args.clear] if isinstance(args.clear, str) else [*PARTS]
     sizes = {part: _measure(folder / part) for part in parts}
     if args.clear is not None:
         for part in parts:

@@ -129,3 +129,28 @@ def test_another_part_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == (
         "pyptx: --clear other: expected one of cubins, code, tuning, driver, or nothing for all\n"
     )
+
+
+def test_an_empty_part_is_an_error(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "--clear="]) == UNUSABLE
+    assert capsys.readouterr().err == (
+        "pyptx: --clear '': expected one of cubins, code, tuning, driver, or nothing for all\n"
+    )
+    assert (home / "code" / "file.x").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("clear", "clear; did you mean --clear?"),
+        ("--size 3", "--size 3"),
+        ("clear code", "clear code; did you mean --clear?"),
+    ],
+)
+def test_an_unknown_argument_refers_to_the_commands_help(
+    words: str, problem: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["cache", *words.split()])
+    assert capsys.readouterr().err == f"pyptx: unrecognized arguments: {problem} (see `pyptx cache --help`)\n"
+    assert (home / "code" / "file.x").exists()

@@ -70,6 +70,41 @@ def test_another_assembler_has_other_code(folder: Path, tmp_path: Path, monkeypa
     assert assemble_cached(TEXT) != other
 
 
+@pytest.mark.parametrize("place", [100, -100], ids=["in its beginning", "in its end"])
+def test_an_assembler_of_the_same_size_and_time_has_other_code(
+    place: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ptxas"
+    lines = ["#!/bin/sh", "# " + "1" * 300_000, f'exec "{find_tool("ptxas").path}" "$@"', "# " + "1" * 300_000]
+    monkeypatch.setattr(
+        "pyptx.toolchain.cubin_cache.find_tool", {"ptxas": Tool("ptxas", str(path), "PATH")}.__getitem__
+    )
+    text = bytearray("\n".join(lines).encode())
+
+    def install() -> None:
+        """Replace the program, as the installation of another version does."""
+        (tmp_path / "new").write_bytes(text)
+        (tmp_path / "new").chmod(0o755)
+        os.utime(tmp_path / "new", (0, 0))
+        (tmp_path / "new").replace(path)
+
+    install()
+    other = plant(folder)
+    assert assemble_cached(TEXT) == other
+    text[place] += 1
+    install()
+    assert assemble_cached(TEXT) != other
+
+
+def test_code_of_an_assembler_that_cannot_be_read_is_not_kept(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = Tool("ptxas", str(tmp_path / "gone"), "PATH")
+    monkeypatch.setattr("pyptx.toolchain.cubin_cache.find_tool", {"ptxas": tool}.__getitem__)
+    assert assemble_cached(TEXT) == assemble(TEXT)
+    assert list(folder.iterdir()) == []
+
+
 def test_code_with_messages_is_not_kept(folder: Path) -> None:
     text = TEXT.replace("k()", "k() .maxntid 1024 .minnctapersm 8")
     for _ in range(2):

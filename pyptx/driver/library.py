@@ -3,40 +3,71 @@ user's cache."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from pyptx.cache import make_private
+from pyptx.cache import make_private, read_private, write_private
 from pyptx.driver.sources import AUDIT_NAME, NAME, VERSIONS, NoCompiler, compute_digest, name_runtime
 
 PREBUILT = Path(__file__).parent / "prebuilt"
 """Libraries that a wheel brings, in folders named after the digest of their sources."""
 _AUDIT = "-audit"
+_DIGEST_SIZE = 32
 
 
 def find_library() -> Path:
     """Return the driver library, which is always called `libcuda.so.1`, in a folder with the runtime libraries only;
     build them if needed."""
     folder = _find_folder("")
-    if not all((folder / name).exists() for name in (NAME, *map(name_runtime, VERSIONS))):
+    runtimes = {version: folder / name_runtime(version) for version in VERSIONS}
+    library = folder / NAME
+    if not all(map(_is_intact, (library, *runtimes.values()))):
         build = _load_build()
-        build.build_libraries(folder, build.find_compiler())
-    return folder / NAME
+        compiler = build.find_compiler()
+        build.build(library, compiler)
+        for version, runtime in runtimes.items():
+            build.build_runtime(runtime, library, version, compiler)
+        for path in (library, *runtimes.values()):
+            _seal(path)
+    return library
 
 
 def find_audit() -> Path | None:
     """Return the auditor of the dynamic linker, in a folder of its own; build it if needed. None where the C library
     has no auditors, or no compiler works."""
     library = _find_folder(_AUDIT) / AUDIT_NAME
-    if not library.exists():
+    if not _is_intact(library):
         build = _load_build()
         try:
             build.build_audit(library, build.find_compiler())
         except (NoCompiler, RuntimeError):
             return None
+        _seal(library)
     return library
+
+
+def _is_intact(library: Path) -> bool:
+    """Return whether a library is in the package, or in the user's cache as it was built there, and only the user can
+    write it."""
+    if PREBUILT in library.parents:
+        return library.exists()
+    data = read_private(library) or b""
+    return data[-_DIGEST_SIZE:] == _compute_seal(library, data[:-_DIGEST_SIZE])
+
+
+def _seal(library: Path) -> None:
+    """Append a digest to a library that was built, which the dynamic linker does not read. Processes may build and seal
+    at the same time: what one appends to is whole."""
+    data = library.read_bytes()
+    write_private(library, data + _compute_seal(library, data))
+
+
+def _compute_seal(library: Path, data: bytes) -> bytes:
+    """Return the digest of what a file of this name and folder holds."""
+    return hashlib.sha256(f"{library.parent.name}/{library.name}\n".encode() + data).digest()
 
 
 def build_all(folder: Path, compiler: Sequence[str]) -> None:

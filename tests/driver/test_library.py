@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,57 @@ def test_a_folder_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: 
         with pytest.raises(Untrusted, match="writable by others"):
             find_library()
         path.chmod(0o700)
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _change(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[1000] ^= 1
+    path.write_bytes(data)
+
+
+def _lend(path: Path) -> None:
+    path.chmod(0o660)
+
+
+def _link(path: Path) -> None:
+    path.rename(path.parents[1] / "elsewhere")
+    path.symlink_to(path.parents[1] / "elsewhere")
+
+
+@pytest.mark.parametrize("damage", [_cut, _empty, _change, _lend, _link])
+def test_a_library_that_is_damaged_or_that_others_can_write_is_built_again(
+    damage: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = find_audit()
+    assert path is not None
+    expected = path.read_bytes()
+    built = path.stat()
+    assert find_audit() == path
+    assert path.stat() == built
+    damage(path)
+    assert find_audit() == path
+    assert path.read_bytes() == expected
+    assert path.lstat().st_mode & 0o777 == 0o600
+
+
+def test_the_libraries_are_built_again_if_one_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    library = find_library()
+    others = [library.with_name(name) for name in ("libcudart.so.12", "libcudart.so.13")]
+    expected = {path: path.read_bytes() for path in (library, *others)}
+    # What the digest says depends on the name.
+    others[0].write_bytes(expected[others[1]])
+    assert find_library() == library
+    assert {path: path.read_bytes() for path in expected} == expected
 
 
 def test_zig_serves_without_another_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyptx
+from pyptx.cache import SWITCH, explain_problem
 from pyptx.cli import FINDINGS, OK, UNUSABLE
 from pyptx.cli.output import complain
 from pyptx.cli.sim_arguments import Unusable
@@ -79,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
         return FINDINGS
     for name in (*manifest["sha256"], f"{manifest['kernel']}.json"):
         print(escape_unprintable(str(Path(args.out) / name)))
+    if os.environ.get(SWITCH) != "0" and (problem := explain_problem("cubins")):
+        complain(f"nothing is kept in the cache, so compiling again takes as long: {problem}")
     return OK
 
 

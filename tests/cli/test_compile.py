@@ -68,6 +68,25 @@ def test_a_kernel_without_a_grid_takes_one(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.split()[-1] == "nothing.json"
 
 
+def test_it_says_once_why_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = "compile kernels.py:double n=128 --out built --target sm_80 --target sm_90".split()
+    assert main(words) == OK
+    assert capsys.readouterr().err == ""
+    folder = tmp_path / "cache" / "pyptx" / "cubins"
+    folder.chmod(0o770)
+    assert main(words) == OK
+    assert capsys.readouterr().err == (
+        f"pyptx: nothing is kept in the cache, so compiling again takes as long: {folder} belongs to another user or "
+        "is writable by others: remove it, or set XDG_CACHE_HOME\n"
+    )
+    monkeypatch.setenv("PYPTX_CACHE", "0")
+    assert main(words) == OK
+    assert capsys.readouterr().err == ""
+
+
 WRONG = [
     ("kernels.py:double", "pyptx: kernel `double`: missing: n; pass by keyword: n, factor, kind"),
     ("kernels.py:double n=64 m=3", "pyptx: kernel `double`: unknown: m; pass by keyword: n, factor, kind"),

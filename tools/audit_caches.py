@@ -3,7 +3,8 @@
 Writers are killed in the middle, 16 processes write at once, the disk is full, files are cut, changed, or belong to
 another user, the folder is read-only. A store may forget an entry, but never give back another one, and the reason why
 it keeps nothing must be found. Last, it times processes that assemble one kernel, and that launch it on the simulated
-driver, with an empty cache, and with one that has it.
+driver: with an empty cache, where the driver's libraries must be built; with these only, as a wheel has them; and with
+the code of the kernel's blocks, which is all that the simulated driver keeps of a kernel.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import random
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,17 +44,32 @@ while time.time() < end:
     wrong += found is not None and set(found) != set(name.encode())
 print(count, wrong)
 """
+CLOCK = """\
+import hashlib
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+def read_clock():
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
+"""
 ASSEMBLER = """\
-import hashlib, time
 from tools.executor_kernels import right
-begin = time.monotonic()
+begin = read_clock()
 machine_code = bytes(right.cubin(n=64))
-print(time.monotonic() - begin, hashlib.sha256(machine_code).hexdigest())
+print(read_clock() - begin, hashlib.sha256(machine_code).hexdigest())
 """
 LAUNCHER = """\
-import hashlib, time
 import pyptx.driver
-from tools.executor_kernels import right
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import u32
+from tools.executor_kernels import list_blocks
+@kernel(in_specs=[Tile("n", u32)], out_specs=[Tile("n", u32)], grid=list_blocks, block=(64, 1, 1))
+def unrolled(x, y):
+    px, py = ptx.global_ptrs(x, y)
+    offset = (ptx.special.ctaid.x() * 64 + ptx.special.tid.x()) * 4
+    value = reg.scalar(u32)
+    ptx.ld(u32, value, ptx.addr(px, offset))
+    for number in range(500):
+        value += value >> number % 32
+    ptx.st(u32, ptx.addr(py, offset), value)
 pyptx.driver.activate("h100")
 from cuda.core import Device
 device = Device()
@@ -61,11 +78,15 @@ class Input:
     memory = device.allocate(256, stream=device.default_stream)
     __cuda_array_interface__ = {"shape": (64,), "typestr": "<u4", "data": (int(memory.handle), False), "version": 3}
 Input.memory.fill(b"\\1\\0\\0\\0", stream=device.default_stream)
-begin = time.monotonic()
-result = right(Input()).to_numpy()
-print(time.monotonic() - begin, hashlib.sha256(result).hexdigest())
+begin = read_clock()
+result = unrolled(Input()).to_numpy()
+print(read_clock() - begin, hashlib.sha256(result).hexdigest())
 """
-BUILDER = "from pyptx.driver.library import find_library; find_library()"
+STATES = {
+    ASSEMBLER: {"empty cache": "", "machine code cached": ""},
+    LAUNCHER: {"empty cache": "", "driver's libraries cached": "code", "and code of blocks cached": ""},
+}
+"""What is cached when a process starts, one after another, and the part that is removed before."""
 FILLER = """\
 mount -t tmpfs -o size=32k none "$XDG_CACHE_HOME" && exec "$1" -c '
 from itertools import count
@@ -98,8 +119,11 @@ def main() -> int:
             ("full disk", fill_disk),
             ("another user's file, folder", lambda: lend_files(folder)),
             ("read-only folder", read_only),
-            (f"processes that assemble a kernel: {2 * STARTS}", lambda: start_processes(ASSEMBLER)),
-            (f"processes that launch a kernel: {2 * STARTS}", lambda: start_processes(LAUNCHER)),
+            (
+                f"processes that assemble a kernel: {STARTS * len(STATES[ASSEMBLER])}",
+                lambda: start_processes(ASSEMBLER),
+            ),
+            (f"processes that launch a kernel: {STARTS * len(STATES[LAUNCHER])}", lambda: start_processes(LAUNCHER)),
         ]
         total = 0
         for label, check in checks:
@@ -262,26 +286,33 @@ def use_store(home: Path, user: int) -> tuple[bytes | None, bytes | None, str]:
 
 
 def start_processes(program: str) -> tuple[int, int, str]:
-    """Time processes that use a kernel: without the cache's entry, and with it."""
-    seconds, digests = dict[str, list[tuple[float, float]]](cold=[], warm=[]), set[str]()
+    """Measure the processor time of processes that use a kernel, their children's included, by what is cached."""
+    states, digests = STATES[program], set[str]()
+    seconds: dict[str, list[tuple[float, float]]] = {label: [] for label in states}
     for _ in range(STARTS):
         with tempfile.TemporaryDirectory() as cache:
             environment = {**os.environ, "XDG_CACHE_HOME": cache}
-            # A wheel has the driver's library.
-            subprocess.run([sys.executable, "-c", BUILDER], env=environment, check=True)
-            for label, times in seconds.items():
+            for label, part in states.items():
+                if part:
+                    shutil.rmtree(Path(cache, "pyptx", part))
                 count = sum(1 for path in Path(cache).rglob("*") if path.is_file())
-                begin = time.monotonic()
-                output = subprocess.check_output([sys.executable, "-c", program], env=environment, text=True)
-                times.append((time.monotonic() - begin, float(output.split()[0])))
+                begin = read_clock()
+                output = subprocess.check_output([sys.executable, "-c", CLOCK + program], env=environment, text=True)
+                seconds[label].append((read_clock() - begin, float(output.split()[0])))
                 digests.add(output.split()[1])
                 added = sum(1 for path in Path(cache).rglob("*") if path.is_file()) - count
-                assert (added > 0) == (label == "cold"), (label, added)
+                assert (added > 0) == (label != [*states][-1]), (label, added)
     texts = [
         f"{label} {min(whole for whole, _ in times):.2f} s, the call {1000 * min(call for _, call in times):.0f} ms"
         for label, times in seconds.items()
     ]
-    return 2 * STARTS, len(digests) - 1, "; ".join(texts)
+    return STARTS * len(states), len(digests) - 1, f"processor time: {'; '.join(texts)}"
+
+
+def read_clock() -> float:
+    """Return the processor time of the processes that this one has started and that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,7 +85,7 @@ def audit(kernel: Kernel, shape: dict[str, Any]) -> Report:
     places = {(f.file, f.line) for node in instruction_of_line.values() if isinstance(node.origin, PythonFrame)
               for f in frames(node.origin)}  # fmt: skip
     sass = disassemble(kernel.cubin(lineinfo=True, **shape))
-    _judge_accesses(report, sass, instruction_of_line)
+    _judge_accesses(report, sass, instruction_of_line, places)
     for step in sass:
         report.counts["sass"] += 1
         if step.file is None or step.line is None:
@@ -104,10 +104,11 @@ def place_of(node: Instruction) -> Place | None:
     return (origin.file, origin.line) if isinstance(origin, PythonFrame) else None
 
 
-def _list_places(node: Instruction) -> frozenset[Place | None]:
-    """Return where an instruction was written, and callers with the same number of line: ptxas names such a caller."""
-    chain = frames(node.origin)[-DEEPEST_CHAIN:] if isinstance(node.origin, PythonFrame) else []
-    return frozenset((place_of(node), *((frame.file, frame.line) for frame in chain if frame.line == chain[-1].line)))
+def _list_places(node: Instruction, places: Iterable[Place]) -> frozenset[Place | None]:
+    """Return where an instruction was written, and other places of the kernel in lines with the same number: ptxas
+    takes a change of the file alone, to a caller or to what is called next, for no change."""
+    place = place_of(node)
+    return frozenset((place, *(other for other in places if place is not None and other[1] == place[1])))
 
 
 def _judge_locs(report: Report, node: Instruction, origin: PythonFrame, locs: Locs, files: dict[int, str]) -> None:
@@ -123,7 +124,7 @@ def _judge_locs(report: Report, node: Instruction, origin: PythonFrame, locs: Lo
 
 
 def _judge_accesses(
-    report: Report, sass: Sequence[SassInstruction], instruction_of_line: Mapping[int, Instruction]
+    report: Report, sass: Sequence[SassInstruction], instruction_of_line: Mapping[int, Instruction], places: set[Place]
 ) -> None:
     """Each access in the machine code names a Python line with that access, and none of these lines is missing."""
     lines: dict[str, set[frozenset[Place | None]]] = {}
@@ -131,20 +132,24 @@ def _judge_accesses(
         # Instructions read parameters directly from the constant bank.
         if node.opcode == "ld" and ".param" in node.modifiers:
             continue
-        lines.setdefault(node.opcode, set()).add(_list_places(node))
+        lines.setdefault(node.opcode, set()).add(_list_places(node, places))
     for step in sass:
         opcodes = EXACT.get(step.opcode.split(".")[0])
         if opcodes is None or step.line is None or step.file is None or step.text == NOTHING:
             continue
         report.counts["accesses"] += 1
         node = instruction_of_line.get(step.ptx_line or 0)
-        if node is None or node.opcode not in opcodes.split() or (step.file, step.line) not in _list_places(node):
+        if (
+            node is None
+            or node.opcode not in opcodes.split()
+            or (step.file, step.line) not in _list_places(node, places)
+        ):
             report.wrong.append(f"{step.text}: line {step.line} of {step.file}, {node and node.opcode}")
     sass_places = {(step.file, step.line) for step in sass}
     for opcode in ACCESSES:
-        for places in lines.get(opcode, ()):
-            if None not in places and places.isdisjoint(sass_places):
-                names = " or ".join(f"{place[0]}:{place[1]}" for place in places if place)
+        for alike in lines.get(opcode, ()):
+            if None not in alike and alike.isdisjoint(sass_places):
+                names = " or ".join(f"{place[0]}:{place[1]}" for place in alike if place)
                 report.wrong.append(f"{opcode} of {names} is missing from the machine code")
 
 

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 INTERRUPTED = -1
 """The result of a call that Control-C ended: the library interrupts the program, as no exception gets through C."""
-_FIRST_HANDLE, _HANDLE_STEP = 0x1000_0000, 0x10
+_FIRST_CONTEXT, _HANDLE_STEP = 0x1000_0000, 0x10
+"""The handles of primary contexts, which libraries keep when another driver starts."""
+_NUMBERS = count(0x1001_0000, _HANDLE_STEP)
+"""All other handles: one of an earlier driver, which a library may destroy late, names nothing of this one."""
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}lib{os.sep}python3")
 
 
@@ -75,11 +78,10 @@ class Handles:
         self._objects: dict[int, Any] = {}
         self._kinds: dict[type[Any], dict[int, Any]] = {}
         """The objects again by their kind."""
-        self._numbers = count(_FIRST_HANDLE, _HANDLE_STEP)
 
-    def add(self, make: Callable[[int], T]) -> T:
-        """Create an object with a new handle."""
-        handle = next(self._numbers)
+    def add(self, make: Callable[[int], T], handle: int | None = None) -> T:
+        """Create an object with a new handle, or with one that is known."""
+        handle = next(_NUMBERS) if handle is None else handle
         value = self._objects[handle] = make(handle)
         self._kinds.setdefault(type(value), {})[handle] = value
         return value
@@ -126,7 +128,10 @@ class Driver:
         self.cache = Cache.open() if settings.cache else None
         self.is_initialized = False
         self.primary = [
-            self.handles.add(lambda handle, ordinal=ordinal: Context(handle, ordinal, is_primary=True))
+            self.handles.add(
+                lambda handle, ordinal=ordinal: Context(handle, ordinal, is_primary=True),
+                _FIRST_CONTEXT + ordinal * _HANDLE_STEP,
+            )
             for ordinal in range(settings.count)
         ]
         self.threads: dict[int, Thread] = {}

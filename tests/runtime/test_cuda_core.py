@@ -13,6 +13,7 @@ import pytest
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.diagnostics import PtxError
+from pyptx.runtime.bindings import call
 from pyptx.types import s8, s32
 from tests.messages import raises
 from tests.runtime.conftest import Activate
@@ -100,6 +101,18 @@ def test_a_capture_refuses_arrays_of_other_streams(device: DeviceMemory) -> None
     builder.begin_building()
     with raises(PtxError, match="stream capture isolation"):
         add_scaled(a, b, scale=2.0, out=c, stream=builder)
+
+
+def test_what_cuda_core_destroys_after_another_driver_started_is_not_of_that_driver(activate: Activate) -> None:
+    core: Any = import_module("cuda.core")
+    activate()
+    own = core.Device(0)
+    own.set_current()
+    old = own.create_stream()
+    activate()
+    new = DeviceMemory().make_stream()
+    old.close()
+    assert call("cuStreamQuery", new) is None
 
 
 def test_memory_that_cuda_core_frees_last_is_no_error() -> None:

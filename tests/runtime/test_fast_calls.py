@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
+import gc
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -12,11 +14,12 @@ import pytest
 
 from pyptx import Kernel, Tile, intrinsic, kernel, ptx
 from pyptx.diagnostics import PtxError
-from pyptx.runtime import calls, extension, fast_calls, simulation
-from pyptx.runtime.bindings import in_context
+from pyptx.runtime import calls, extension, fast_calls, modules, simulation, streams
+from pyptx.runtime.bindings import call, in_context, load_api
 from pyptx.types import f32, s32
 from tests.messages import raises
 from tests.runtime.conftest import Activate
+from tests.runtime.device_memory import DeviceMemory
 from tests.runtime.test_calls import tensor_copy
 from tests.runtime.test_device_calls import copy_halves
 
@@ -422,6 +425,62 @@ def test_calls_are_simulated_from_when_the_environment_says_so(monkeypatch: pyte
         for _ in range(2):
             assert torch.equal(scale(x), x * SCALE)
     assert devices == ([0, None, None, None, None, 0] if BUILT else [0, 0, None, None, None, None, 0, 0])
+
+
+@pytest.fixture
+def stream(device: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> Generator[int]:
+    """Make a stream the current one of PyTorch, whose tensors of the CPU have none."""
+    handle = device.make_stream()
+
+    @CURRENT_STREAM
+    def write_stream(kind: int, number: int, result: Any) -> int:
+        result[0] = handle
+        return 0
+
+    def find_stream(library: str, number: int) -> int:
+        return handle
+
+    find_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    find_pointer.restype, find_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsule = torch.Tensor.__dlpack_c_exchange_api__
+    functions = (ctypes.c_void_p * 7).from_address(find_pointer(capsule, b"dlpack_exchange_api") or 0)
+    own, functions[6] = functions[6], ctypes.cast(write_stream, ctypes.c_void_p).value
+    monkeypatch.setattr(streams, "find_current", find_stream)
+    yield handle
+    functions[6] = own
+
+
+CURRENT_STREAM = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+"""DLPack's function that writes the current stream, of its exchange functions the seventh word."""
+
+
+def test_a_call_in_a_capture_is_bound_and_its_kernel_stays_loaded(stream: int, bindings: list[Any]) -> None:
+    copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
+    for _ in range(2):
+        copy(x)
+    bound = len(bindings)
+    with in_context(0):
+        call("cuStreamBeginCapture", stream, load_api().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+        y = copy(x)
+        graph = call("cuGraphInstantiate", call("cuStreamEndCapture", stream), 0)
+    assert len(bindings) == bound + 1
+    bindings.clear()
+    del copy
+    gc.collect()
+    modules.unload_retired()
+    x += 1
+    with in_context(0):
+        call("cuGraphLaunch", graph, stream)
+        call("cuStreamSynchronize", stream)
+    assert torch.equal(y, x)
+
+
+def test_a_call_with_options_of_the_launch_is_no_repetition(bindings: list[Any]) -> None:
+    copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
+    for name in (None, "cooperative", "programmatic", None):
+        options: dict[str, Any] = {name: True} if name else {}
+        assert torch.equal(copy(x, **options), x)
+    assert len(bindings) == (3 if BUILT else 4)
 
 
 def make_scale_by() -> Kernel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,6 +25,7 @@ from pyptx.types import f32, u32
 from tests.messages import raises
 from tests.runtime.conftest import Activate
 from tests.runtime.device_memory import DeviceMemory
+from tests.runtime.foreign_arrays import Interface
 from tests.runtime.test_calls import A, B, add_scaled, tensor_copy
 
 pytestmark = pytest.mark.usefixtures("implementation")
@@ -71,6 +73,39 @@ def test_cooperative_and_programmatic_launches_run(device: DeviceMemory, options
     memory = {"a": device.put(A), "b": device.put(B), "c": device.put(np.zeros_like(A))}
     launch(plan_call(add_scaled, A.shape, B.shape, scale=2.0), memory, **options)
     np.testing.assert_array_equal(device.get(memory["c"], A.shape, A.dtype), A + np.float32(2) * B)
+
+
+def read_attributes(device: DeviceMemory, submit: Callable[[int], object], *names: str) -> list[Any]:
+    """Return attributes of the only launch that a function submits to a stream."""
+    api, stream = load_api(), device.make_stream()
+    with in_context(device.device):
+        call("cuStreamBeginCapture", stream, api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+        submit(stream)
+        (node,) = call("cuGraphGetNodes", call("cuStreamEndCapture", stream), 1)[0]
+        kinds = [getattr(api.CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}") for name in names]
+        return [call("cuGraphKernelNodeGetAttribute", node, kind) for kind in kinds]
+
+
+def read_options(device: DeviceMemory, submit: Callable[[int], object]) -> set[str]:
+    """Return the options with which a function submits a launch."""
+    names = "COOPERATIVE", "PROGRAMMATIC_STREAM_SERIALIZATION"
+    together, follows = read_attributes(device, submit, *names)
+    options = {"cooperative": together.cooperative, "programmatic": follows.programmaticStreamSerializationAllowed}
+    return {name for name, value in options.items() if value}
+
+
+OPTIONS = [(), ("cooperative",), ("programmatic",), ("cooperative", "programmatic")]
+
+
+@pytest.mark.parametrize("given", OPTIONS)
+def test_options_of_a_call_reach_the_driver(device: DeviceMemory, given: tuple[str, ...]) -> None:
+    def submit(stream: int) -> None:
+        a, b, c = (Interface(array, stream=None) for array in arrays)
+        options: dict[str, Any] = dict.fromkeys(given, True)
+        add_scaled(a, b, scale=2.0, out=c, stream=stream, **options)
+
+    arrays = [device.copy(array) for array in (A, B, B)]
+    assert read_options(device, submit) == {*given}
 
 
 def test_a_launch_waits_in_its_stream(activate: Activate) -> None:

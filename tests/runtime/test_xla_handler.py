@@ -7,6 +7,7 @@ import ctypes
 import shutil
 import subprocess
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from pyptx.runtime.xla_frames import INITIALIZE
 from .conftest import Activate
 from .device_memory import DeviceMemory
 from .test_calls import A, B, add_scaled, tensor_copy
-from .test_launching import plan_call, write_ranks
+from .test_launching import OPTIONS, plan_call, read_attributes, read_options, write_ranks
 from .xla_calls import Xla
 
 SOURCE = Path(pyptx.runtime.__file__).parent / "csrc" / "xla_handler.c"
@@ -59,14 +60,13 @@ def write(
     return write_attributes(plan, dtypes, cooperative=cooperative, programmatic=programmatic)
 
 
-def read_attributes(handler: Any, device: DeviceMemory, buffers: Arrays, attributes: Any, *names: str) -> list[Any]:
-    """Return attributes of the launch by a frame."""
-    api, stream = load_api(), device.make_stream()
-    call("cuStreamBeginCapture", stream, api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
-    assert Xla(handler, stream=stream).call(*buffers, attributes) is None
-    (node,) = call("cuGraphGetNodes", call("cuStreamEndCapture", stream), 1)[0]
-    kinds = [getattr(api.CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}") for name in names]
-    return [call("cuGraphKernelNodeGetAttribute", node, kind) for kind in kinds]
+def launch(handler: Any, buffers: Arrays, attributes: Any) -> Callable[[int], None]:
+    """Return the function that launches a kernel by a frame of a stream."""
+
+    def submit(stream: int) -> None:
+        assert Xla(handler, stream=stream).call(*buffers, attributes) is None
+
+    return submit
 
 
 def test_it_says_that_graphs_may_contain_it(handler: Any) -> None:
@@ -121,7 +121,8 @@ def test_clusters_and_much_shared_memory_are_asked_for(handler: Any, device: Dev
     with in_context(0):
         assert Xla(handler).call([], [(out, (2,))], write(write_ranks)) is None
         assert device.get(out, (2,), np.uint32).tolist() == [0, 1]
-        (value,) = read_attributes(handler, device, ([], [(out, (2,))]), write(write_ranks), "CLUSTER_DIMENSION")
+    submit = launch(handler, ([], [(out, (2,))]), write(write_ranks))
+    (value,) = read_attributes(device, submit, "CLUSTER_DIMENSION")
     size = value.clusterDim
     assert (size.x, size.y, size.z) == (2, 1, 1)
 
@@ -164,16 +165,12 @@ def test_early_stages_launch_nothing(handler: Any, device: DeviceMemory, arrays:
     assert not device.get(arrays[1][0][0], SHAPE, A.dtype).any()
 
 
-@pytest.mark.parametrize("given", [(), ("cooperative",), ("programmatic",), ("cooperative", "programmatic")])
+@pytest.mark.parametrize("given", OPTIONS)
 def test_options_of_the_launch_reach_the_driver(
     handler: Any, device: DeviceMemory, arrays: Arrays, given: tuple[str, ...]
 ) -> None:
     attributes = write(add_scaled, SHAPE, SHAPE, scale=2.0, **dict.fromkeys(given, True))
-    names = "COOPERATIVE", "PROGRAMMATIC_STREAM_SERIALIZATION"
-    with in_context(0):
-        together, follows = read_attributes(handler, device, arrays, attributes, *names)
-    cooperative, allowed = together.cooperative, follows.programmaticStreamSerializationAllowed
-    assert (bool(cooperative), bool(allowed)) == ("cooperative" in given, "programmatic" in given)
+    assert read_options(device, launch(handler, arrays, attributes)) == {*given}
 
 
 def test_what_the_driver_refuses_is_said(handler: Any, device: DeviceMemory, arrays: Arrays) -> None:

@@ -24,7 +24,9 @@ from pyptx.runtime.arrays import Described
 from pyptx.runtime.device_array import DeviceArray
 from pyptx.types import f32
 
-CALLS, THREADS, LAUNCHES, SHAPES, KERNELS = 10_000, 64, 1000, 100, 300
+CALLS, THREADS, LAUNCHES, WARM_UP, KERNELS = 10_000, 64, 1000, 500, 300
+NUMBERS = 4
+"""Few, so that calls are repeated."""
 MOST_GROWTH = 8 << 20
 """Bytes by which the process may grow: the interpreter and its allocators keep some."""
 COUNTERS = ("stub_modules", "stub_events", "stub_allocations")
@@ -52,54 +54,68 @@ def make_kernel(value: float) -> Kernel:
     return store
 
 
-def call_with_changing_shapes(torch: Any, calls: int) -> None:  # noqa: ANN401
-    """Call one kernel on tensors, and on arrays of this package."""
-    for number in range(calls):
-        size = 32 + number % SHAPES
+def call_with_shapes(torch: Any, sizes: Sequence[int]) -> None:  # noqa: ANN401
+    """Call one kernel on tensors, and on arrays of this package, of these sizes."""
+    for size in sizes:
         add(torch.ones(size), torch.ones(size))
-        if number % 10 == 0:
+        if size % 10 == 0:
             array = DeviceArray(Described((size,), "float32"), 0, 0)
             add(array, array)
 
 
-def launch_in_threads(torch: Any, threads: int) -> int:  # noqa: ANN401
-    """Launch in many threads; return how many results have a wrong shape."""
+@kernel(in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=(1,), raw_params=[("u64", "number")])
+def note(x: TensorSpec, y: TensorSpec) -> None:
+    """Do nothing: the stub reads the three parameters."""
+    ptx.ret()
 
-    def run(number: int) -> int:
-        x = torch.ones(32 + number)
-        return sum(tuple(add(x, x).shape) != (32 + number,) for _ in range(LAUNCHES))
+
+def launch_in_threads(stub: ctypes.CDLL, torch: Any, threads: int, **options: Any) -> int:  # noqa: ANN401
+    """Launch in many threads; return how many launches had parameters that are not those of their call."""
+    stub.stub_get_word.restype = ctypes.c_uint64
+
+    def run(thread: int) -> int:
+        x, number, wrong = torch.ones(32), thread % NUMBERS, 0
+        for _ in range(LAUNCHES):
+            y = note(x, number=number, **options)
+            expected = [x.data_ptr(), y.data_ptr(), number]
+            wrong += [stub.stub_get_word(at) for at in range(len(expected))] != expected
+        return wrong
 
     with ThreadPoolExecutor(threads) as pool:
         return sum(pool.map(run, range(threads)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return 1 if something remains, or a thread got a wrong result."""
+    """Return 1 if something remains, or a thread launched with the parameters of another."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--small", action="store_true", help="fewer calls, kernels and threads")
     is_small = options.parse_args(argv).small
     calls, kernels, threads = (1000, 20, 8) if is_small else (CALLS, KERNELS, THREADS)
     stub, torch = load_stub(), import_module("torch")
-    call_with_changing_shapes(torch, calls)
-    before, memory, objects = count(stub), read_memory(), len(gc.get_objects())
-    call_with_changing_shapes(torch, calls)
-    after, growth, new = count(stub), read_memory() - memory, len(gc.get_objects()) - objects
-    failed = after != before or growth > MOST_GROWTH or new > 1000
-    print(f"{calls} calls with {SHAPES} shapes: {'FAILED: ' if failed else ''}{before} before, {after} after")
+    call_with_shapes(torch, range(1, WARM_UP))
+    before, memory, blocks = count(stub), read_memory(), sys.getallocatedblocks()
+    call_with_shapes(torch, range(WARM_UP, WARM_UP + calls))
+    after, growth, new = count(stub), read_memory() - memory, sys.getallocatedblocks() - blocks
+    failed = after != before or growth > MOST_GROWTH or new > calls // 10
+    print(f"{calls} calls with {calls} shapes: {'FAILED: ' if failed else ''}{before} before, {after} after")
     if failed:
-        print(f"{growth} bytes, {new} objects of Python")
+        print(f"{growth} bytes, {new} blocks of Python's memory")
     for number in range(kernels):
         make_kernel(float(number))(torch.ones(32))
     gc.collect()
     modules.unload_retired()
     left = count(stub)["stub_modules"] - after["stub_modules"]
     print(f"{kernels} kernels that are gone: {left} modules remain")
-    launched = ctypes.c_long.in_dll(stub, "stub_launches")
-    start = launched.value
-    wrong = launch_in_threads(torch, threads)
-    launches = launched.value - start
-    print(f"{threads} threads: {launches} launches, {wrong} wrong results")
-    return int(failed or left > 1 or wrong > 0 or launches != threads * LAUNCHES)
+    ctypes.c_long.in_dll(stub, "stub_words").value = 3
+    launched, is_mixed = ctypes.c_long.in_dll(stub, "stub_launches"), False
+    for kind, words in {"repeated": {}, "bound": {"stream": 0}}.items():
+        start = launched.value
+        wrong = launch_in_threads(stub, torch, threads, **words)
+        assert note._repeats.calls, "the C extension is not built"  # pyright: ignore[reportPrivateUsage]
+        launches = launched.value - start
+        print(f"{threads} threads: {launches} launches by {kind} calls, {wrong} with wrong parameters")
+        is_mixed = is_mixed or wrong > 0 or launches != threads * LAUNCHES
+    return int(failed or left > 1 or is_mixed)
 
 
 if __name__ == "__main__":

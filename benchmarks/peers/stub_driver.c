@@ -3,10 +3,18 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, SHARED_PER_BLOCK = 97, MOST_THREADS = 0, SUCCESS = 0 };
+enum { MOST_WORDS = 8, PAUSE = 20 /* microseconds */ };
 
 long stub_launches, stub_modules, stub_events, stub_allocations;
+/* How many parameters of eight bytes a launch reads, after a pause in which other threads launch. */
+long stub_words;
+static _Thread_local uint64_t words[MOST_WORDS];
+
+/* Returns a parameter of the latest launch by this thread. */
+uint64_t stub_get_word(int at) { return words[at]; }
 
 static int do_nothing(void) { return SUCCESS; }
 static int write_handle(void **result) { *result = (void *)(uintptr_t)0x1000; return SUCCESS; }
@@ -27,6 +35,16 @@ static int create_event(void **event) { __atomic_add_fetch(&stub_events, 1, __AT
 static int destroy_event(void) { __atomic_sub_fetch(&stub_events, 1, __ATOMIC_RELAXED); return SUCCESS; }
 static int launch(void) { __atomic_add_fetch(&stub_launches, 1, __ATOMIC_RELAXED); return SUCCESS; }
 
+static int launch_with_words(const void *config, void *function, void **parameters) {
+    (void)config;
+    (void)function;
+    if (stub_words)
+        usleep(PAUSE);
+    for (long at = 0; at < stub_words; at++)
+        memcpy(&words[at], parameters[at], sizeof *words);
+    return launch();
+}
+
 static int allocate(void **result, size_t size) {
     __atomic_add_fetch(&stub_allocations, 1, __ATOMIC_RELAXED);
     *result = aligned_alloc(256, (size + 255) / 256 * 256);
@@ -45,7 +63,7 @@ static const struct { const char *name; void *function; } functions[] = {
     {"cuDeviceGetAttribute", get_attribute}, {"cuStreamIsCapturing", is_capturing}, {"cuModuleLoadDataEx", load},
     {"cuModuleUnload", unload}, {"cuModuleGetFunction", write_handle}, {"cuEventCreate", create_event},
     {"cuEventDestroy", destroy_event}, {"cuMemAllocAsync", allocate}, {"cuMemFreeAsync", release},
-    {"cuLaunchKernelEx", launch}, {"cuLaunchKernel", launch}, {"cuLibraryLoadData", write_handle},
+    {"cuLaunchKernelEx", launch_with_words}, {"cuLaunchKernel", launch}, {"cuLibraryLoadData", write_handle},
     {"cuLibraryGetKernel", write_handle}, {"cuStreamGetCtx", write_handle}, {"cuStreamCreateWithPriority", write_handle},
 };
 
@@ -65,7 +83,9 @@ int cuGetProcAddress_v2(const char *name, void **result, int version, uint64_t f
 
 int cuCtxGetCurrent(void **result) { return write_handle(result); }
 int cuStreamIsCapturing(void *stream, int *status) { return is_capturing(stream, status); }
-int cuLaunchKernelEx(void) { return launch(); }
+int cuLaunchKernelEx(const void *config, void *function, void **parameters) {
+    return launch_with_words(config, function, parameters);
+}
 int cuTensorMapEncodeTiled(void *result) { memset(result, 0, 128); return SUCCESS; }
 
 /* What Triton's launcher is linked with. */

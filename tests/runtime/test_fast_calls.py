@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import shutil
+import subprocess
+import sysconfig
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,7 @@ import pytest
 
 from pyptx import Kernel, Tile, intrinsic, kernel, ptx
 from pyptx.diagnostics import PtxError
+from pyptx.driver.build import find_compiler
 from pyptx.runtime import calls, extension, fast_calls, modules, simulation, streams
 from pyptx.runtime.bindings import call, in_context, load_api
 from pyptx.types import f32, s32
@@ -26,7 +31,16 @@ from tests.runtime.test_device_calls import copy_halves
 pytestmark = pytest.mark.usefixtures("device")
 torch: Any = import_module("torch")
 BUILT = extension.load() is not None
+INCLUDE = Path(sysconfig.get_path("include"))
 SCALE = 2
+
+
+@pytest.mark.skipif(not (INCLUDE / "Python.h").exists(), reason="without Python's headers, there is no extension")
+def test_the_extension_is_built_and_compiles_without_a_warning() -> None:
+    source = Path(extension.__file__).parent / "csrc" / "launch.c"
+    options = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", str(INCLUDE)]
+    subprocess.run([*find_compiler(), *options, str(source)], check=True)
+    assert BUILT or shutil.which("cc") is None, "build it: python setup.py build_ext --inplace"
 
 
 def make_scale(grid: Any = (4,)) -> Kernel:

@@ -29,6 +29,10 @@ from .xla_calls import Xla
 
 SOURCE = Path(pyptx.runtime.__file__).parent / "csrc" / "xla_handler.c"
 COMMAND_BUFFER_COMPATIBLE = 1
+REMEDY = (
+    "; with PYPTX_SIMULATE=1 in the environment while JAX compiles the function, it runs on the simulator, which finds "
+    "the cause"
+)
 SHAPE = A.shape
 Arrays = tuple[list[tuple[int, tuple[int, ...]]], list[tuple[int, tuple[int, ...]]]]
 """The inputs and outputs of a call."""
@@ -183,10 +187,12 @@ def test_what_the_driver_refuses_is_said(handler: Any, device: DeviceMemory, arr
     with in_context(0):
         text = Xla(handler).call(*arrays, broken, stage=INITIALIZE)
         assert text is not None
-        assert text.startswith("cuLibraryLoadData returned CUDA_ERROR_INVALID_PTX (218): ")
+        assert text.startswith("`add_scaled`: cuLibraryLoadData returned CUDA_ERROR_INVALID_PTX (218): ")
         assert "fma.xx" in text
-        assert Xla(handler).call(*arrays, missing) == "cuLibraryGetKernel returned CUDA_ERROR_NOT_FOUND (500): other"
-        assert Xla(handler).call(*arrays, large) == "cuLaunchKernelEx returned CUDA_ERROR_INVALID_VALUE (1)"
+        text = Xla(handler).call(*arrays, missing)
+        assert text == f"`other`: cuLibraryGetKernel returned CUDA_ERROR_NOT_FOUND (500){REMEDY}"
+        text = Xla(handler).call(*arrays, large)
+        assert text == f"`add_scaled`: cuLaunchKernelEx returned CUDA_ERROR_INVALID_VALUE (1){REMEDY}"
 
 
 def test_buffers_and_attributes_of_another_call_are_refused(handler: Any, device: DeviceMemory, arrays: Arrays) -> None:

@@ -183,10 +183,25 @@ static Error *fail(const CallFrame *frame, const char *format, ...) {
     return frame->api->create_error(&arguments);
 }
 
+static const void *find_attribute(const Attributes *attributes, const char *name) {
+    for (int64_t i = 0; i < attributes->count; i++) {
+        const Span *span = attributes->names[i];
+        if (span->size == strlen(name) && !memcmp(span->data, name, span->size)) return attributes->items[i];
+    }
+    return NULL;
+}
+
+static const char REMEDY[] =
+    "; with PYPTX_SIMULATE=1 in the environment while JAX compiles the function, it runs on the simulator, which finds "
+    "the cause";
+
+/* Says what the driver refused for which kernel. A log names the cause itself. */
 static Error *fail_driver(const CallFrame *frame, const char *function, int code, const char *log) {
+    const Span *entry = find_attribute(&frame->attributes, "entry");
     const char *name = NULL;
     driver.get_name(code, &name);
-    return fail(frame, "%s returned %s (%d)%s%s", function, name ? name : "an unknown error", code, *log ? ": " : "", log);
+    return fail(frame, "`%.*s`: %s returned %s (%d)%s%s", entry ? (int)entry->size : 0, entry ? entry->data : "", function,
+                name ? name : "an unknown error", code, *log ? ": " : REMEDY, log);
 }
 
 static Error *find_driver(const CallFrame *frame) {
@@ -210,14 +225,6 @@ static Error *find_driver(const CallFrame *frame) {
     return NULL;
 }
 
-static const void *find_attribute(const Attributes *attributes, const char *name) {
-    for (int64_t i = 0; i < attributes->count; i++) {
-        const Span *span = attributes->names[i];
-        if (span->size == strlen(name) && !memcmp(span->data, name, span->size)) return attributes->items[i];
-    }
-    return NULL;
-}
-
 static void *copy(const void *data, size_t size) {
     char *target = malloc(size + 1);
     if (target && size) memcpy(target, data, size);
@@ -233,7 +240,7 @@ static Error *load_kernel(const CallFrame *frame, Call *call, const Span *module
     int code = error ? 0 : driver.load(&library, text, options, values, 2, NULL, NULL, 0);
     if (code) error = fail_driver(frame, "cuLibraryLoadData", code, log);
     if (!error) code = driver.get_kernel(&call->kernel, library, name);
-    if (!error && code) error = fail_driver(frame, "cuLibraryGetKernel", code, name);
+    if (!error && code) error = fail_driver(frame, "cuLibraryGetKernel", code, "");
     free(text), free(name);
     return error;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import shutil
 import subprocess
 import sysconfig
@@ -424,15 +425,23 @@ def test_changes_in_place_are_noticed(change: str, bindings: list[Any], monkeypa
     assert len(bindings) == (2 if BUILT else 4)
 
 
-def test_calls_are_simulated_from_when_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    scale, x, devices = make_scale(), torch.arange(128, dtype=torch.int32), list[int | None]()
-    choose = calls.choose_device
+@pytest.fixture
+def devices(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """Return a list that grows with the device of every call that is bound, None for the simulator."""
+    chosen, choose = list[int | None](), calls.choose_device
 
     def note(*arguments: Any) -> int | None:
-        devices.append(choose(*arguments))
-        return devices[-1]
+        chosen.append(choose(*arguments))
+        return chosen[-1]
 
     monkeypatch.setattr(calls, "choose_device", note)
+    return chosen
+
+
+def test_calls_are_simulated_from_when_the_environment_says_so(
+    monkeypatch: pytest.MonkeyPatch, devices: list[int | None]
+) -> None:
+    scale, x = make_scale(), torch.arange(128, dtype=torch.int32)
     for value in (None, "1", "1", "0"):
         if value is not None:
             monkeypatch.setenv(simulation.SIMULATE, value)
@@ -495,6 +504,38 @@ def test_a_call_with_options_of_the_launch_is_no_repetition(bindings: list[Any])
         options: dict[str, Any] = {name: True} if name else {}
         assert torch.equal(copy(x, **options), x)
     assert len(bindings) == (3 if BUILT else 4)
+
+
+def test_a_compiled_function_is_simulated_from_when_the_environment_says_so(
+    monkeypatch: pytest.MonkeyPatch, devices: list[int | None]
+) -> None:
+    copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
+
+    def add_one(y: Any) -> Any:
+        return copy(y) + 1
+
+    function = torch.compile(add_one, fullgraph=True, backend="eager")
+    for value in ("0", "1", "1", "0"):
+        monkeypatch.setenv(simulation.SIMULATE, value)
+        assert torch.equal(function(x), x + 1)
+    assert devices == ([0, None, None] if BUILT else [0, None, None, 0])
+
+
+@pytest.mark.filterwarnings("ignore:os.fork")
+def test_a_call_in_a_forked_process_is_refused_before_it_is_repeated(bindings: list[Any]) -> None:
+    copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
+    for _ in range(2):
+        copy(x)
+    bindings.clear()
+    child = os.fork()
+    if not child:
+        try:
+            copy(x)
+        except PtxError as error:
+            is_refused = "a process forked from one that has used it" in str(error)
+            os._exit(7 if is_refused and bindings else 8)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def make_scale_by() -> Kernel:

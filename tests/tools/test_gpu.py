@@ -12,7 +12,7 @@ import pytest
 import pyptx.driver
 from examples.parts.example import find_example
 from tools.examples import readme
-from tools.gpu import jax_kernels, kernels, models, torch_compilers
+from tools.gpu import jax_kernels, kernels, launches, models, torch_compilers
 from tools.gpu.__main__ import main
 from tools.gpu.checks import CHECKS, Machine, check
 from tools.gpu.children import run_all, run_part
@@ -130,6 +130,12 @@ def test_stored_outputs_are_compared_with_the_simulator(tmp_path: Path, capsys: 
     np.savez_compressed(path, values)
     with pytest.raises(AssertionError, match=r"differ: any/vector_add .*: 1 elements"):
         kernels.example_kernels_bit_for_bit(recorded)
+
+
+def test_a_fault_is_explained_on_the_simulated_driver() -> None:
+    pyptx.driver.activate("h100")
+    message = launches.launch_fault(Machine("sm_90a", is_simulated=True))
+    assert message.startswith("`store_at` cannot be launched: ")
 
 
 def test_outcomes_of_bugs_are_words() -> None:

@@ -152,7 +152,7 @@ def choose_device(bound: Bound, stream: Any) -> int | None:
         if bound.views or arguments.list_arrays(bound.plan.scalars):
             message = "`stream`: the arrays are in the CPU's memory, and kernels on the simulator have no streams"
             raise PtxError([ARRAYS.report(None, message, help="omit it, or pass arrays on a CUDA device")])
-        return device_calls.find_current_device()
+        return device_calls.choose_device(stream)
     return bound.device
 
 

@@ -30,6 +30,8 @@ def run(
     with explain_failures(plan), in_context(device):
         current = streams.find_current(library, device)
         launch_stream = _choose_stream(stream, current, inputs)
+        if stream is not None:
+            streams.check_device(launch_stream, device)
         owner = streams.find_owner(stream, library, device)
         allocations = allocate(plan.outputs, library, device, launch_stream, owner) if missing else []
         memory = {**views, **dict(zip(missing, (view for view, _ in allocations), strict=True))}
@@ -140,8 +142,11 @@ def _is_done(event: Any) -> bool:
 AFTER_RESTART.append(_PENDING.clear)
 
 
-def find_current_device() -> int:
-    """Return the device of the current context, 0 if there is none."""
+def choose_device(stream: Any) -> int:
+    """Return the device for a call without arrays: that of its stream, or of the current context, or 0."""
+    device = streams.find_device(streams.read_stream(stream))
+    if device is not None:
+        return device
     return int(call("cuCtxGetDevice")) if int(call("cuCtxGetCurrent")) else 0
 
 

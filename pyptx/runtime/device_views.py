@@ -14,6 +14,7 @@ from pyptx.runtime import dlpack
 from pyptx.runtime.arrays import DeviceView, Unusable, get_numpy_dtype
 from pyptx.runtime.bindings import CallError, call, load_api
 from pyptx.runtime.device_array import DeviceArray
+from pyptx.runtime.streams import read_protocol
 
 
 def view(value: Any, writable: bool) -> DeviceView | Unusable | None:
@@ -41,7 +42,8 @@ def _view_dlpack(value: Any, writable: bool) -> DeviceView | Unusable:
     if writable and content.is_read_only:
         return Unusable("expected a writable array, found a read-only one")
     address, shape, dtype, is_contiguous, (_, device), _ = content
-    return DeviceView(address, shape, dtype, is_contiguous, device, (value, capsule), exports_dlpack=True)
+    stream = read_protocol(value)
+    return DeviceView(address, shape, dtype, is_contiguous, device, (value, capsule), stream, exports_dlpack=True)
 
 
 def _view_interface(value: Any, interface: dict[str, Any], writable: bool) -> DeviceView | Unusable:
@@ -60,7 +62,9 @@ def _view_interface(value: Any, interface: dict[str, Any], writable: bool) -> De
     except CallError as why:
         return Unusable(f"expected an array on a CUDA device, found an address that the driver does not know: {why}")
     is_contiguous = plain is None or bool(plain.flags.c_contiguous)
-    return DeviceView(address, shape, dtype.name, is_contiguous, device, value, interface.get("stream"))
+    stream = interface.get("stream")
+    stream = read_protocol(value) if stream is None else stream
+    return DeviceView(address, shape, dtype.name, is_contiguous, device, value, stream)
 
 
 def _name_ordinal() -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from pyptx.diagnostics import PtxError
-from pyptx.runtime.bindings import call, load_api
+from pyptx.runtime.bindings import CallError, call, load_api
 from pyptx.runtime.rules import ARRAYS
 
 LEGACY, PER_THREAD = 1, 2
@@ -16,17 +16,49 @@ LEGACY, PER_THREAD = 1, 2
 
 def read_stream(value: object) -> int:
     """Return the handle of the stream that a caller passes: a number, or an object with `__cuda_stream__`."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    protocol: Any = getattr(value, "__cuda_stream__", None)
-    if protocol is not None:
-        return int(protocol()[1])
+    handle = value if isinstance(value, int) and not isinstance(value, bool) else read_protocol(value)
     for name in ("cuda_stream", "ptr"):  # of PyTorch and CuPy
-        handle = getattr(value, name, None)
-        if isinstance(handle, int):
-            return handle
-    message = f"`stream`: expected a handle or an object with __cuda_stream__, found {type(value).__name__}"
-    raise PtxError([ARRAYS.report(None, message)])
+        handle = getattr(value, name, None) if handle is None else handle
+    if not isinstance(handle, int):
+        found = type(value).__name__
+        _refuse(f"expected a handle or an object with __cuda_stream__, found {found}")
+    if handle < 0:
+        _refuse(f"expected a non-negative handle, found {handle}")
+    return handle
+
+
+def read_protocol(value: object) -> int | None:
+    """Return the handle that `__cuda_stream__` of an object returns, None if it has none."""
+    protocol: Any = getattr(value, "__cuda_stream__", None)
+    result = None if protocol is None else protocol()
+    return None if result is None else int(result[1])
+
+
+def find_device(stream: int) -> int | None:
+    """Return the device of a stream that a caller passes, None for the default streams, which every device has."""
+    if stream <= PER_THREAD:
+        return None
+    try:
+        return int(call("cuStreamGetDevice", stream))
+    except CallError as why:
+        if why.code not in _NO_STREAM:
+            raise
+        _refuse(f"expected the handle of a stream, found {stream}: {why}")
+
+
+_NO_STREAM = frozenset((1, 400))
+"""Codes of a handle that is none: CUDA_ERROR_INVALID_VALUE and CUDA_ERROR_INVALID_HANDLE."""
+
+
+def check_device(stream: int, device: int) -> None:
+    """Refuse a stream of another device than that of the arrays."""
+    other = find_device(stream)
+    if other not in (None, device):
+        _refuse(f"expected a stream of device {device}, where the arrays are, found one of device {other}")
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise PtxError([ARRAYS.report(None, f"`stream`: {problem}")])
 
 
 def find_current(library: str, device: int) -> int | None:

@@ -1,4 +1,5 @@
-"""Arrays of invented libraries over device memory: with `__cuda_array_interface__` only, and with DLPack only."""
+"""Arrays of invented libraries over device memory: with `__cuda_array_interface__` only, with DLPack only, and with the
+stream of each in `__cuda_stream__`."""
 
 from __future__ import annotations
 
@@ -28,3 +29,20 @@ class Exporter:
     def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None) -> object:
         self.streams.append(stream)
         return self.array.__dlpack__(stream=stream, max_version=max_version if self.versioned else None)
+
+
+class StreamInterface(Interface):
+    """An array whose interface names no stream: the array itself has `__cuda_stream__`."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        super().__init__(array, stream=None)
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return self.array.__cuda_stream__()
+
+
+class StreamExporter(Exporter):
+    """An array with DLPack and `__cuda_stream__`."""
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return self.array.__cuda_stream__()

@@ -144,6 +144,9 @@ def test_arrays_that_do_not_fit_are_named(device: DeviceMemory) -> None:
     fail(a, a, out=Interface(device.copy(A), data=(a.address, True)))
     fail(a, device.copy(A[:0]))
     fail(a, a, stream="first")
+    fail(a, a, stream=-5)
+    fail(a, a, stream=0xDEADBEEF)
+    fail(a, a, stream=SimpleNamespace(__cuda_stream__=lambda: None))
 
 
 def test_arrays_of_two_devices_are_named(activate: Activate) -> None:
@@ -152,6 +155,15 @@ def test_arrays_of_two_devices_are_named(activate: Activate) -> None:
     result = add_scaled(DeviceMemory(1).copy(A), DeviceMemory(1).copy(B), scale=2.0)
     assert result.device == 1
     np.testing.assert_array_equal(result.to_numpy(), SUM)
+
+
+def test_a_stream_of_another_device_is_refused_before_the_launch(activate: Activate) -> None:
+    activate(count=2)
+    own, other = DeviceMemory(0), DeviceMemory(1)
+    a, b, stream = own.copy(A), own.copy(B), other.make_stream()
+    fail(a, b, stream=stream)
+    np.testing.assert_array_equal(add_scaled(a, b, scale=2.0, stream=own.make_stream()).to_numpy(), SUM)
+    assert count_up(stream=stream, n=32).device == 1
 
 
 def test_a_stream_without_a_device_is_refused() -> None:
@@ -170,6 +182,14 @@ def test_a_stream_chooses_the_device_of_a_kernel_without_inputs(device: DeviceMe
     result = count_up(stream=device.make_stream(), n=32)
     assert isinstance(result, DeviceArray)
     assert result.to_numpy().tolist() == [*range(32)]
+
+
+def test_an_array_of_a_result_tells_its_stream(device: DeviceMemory) -> None:
+    stream = device.make_stream()
+    result = add_scaled(device.copy(A), device.copy(B), scale=2.0, stream=stream)
+    assert result.__cuda_stream__() == (0, stream)
+    # It is an object that a call takes as its stream.
+    assert add_scaled(device.copy(A), device.copy(B), scale=2.0, stream=result).stream == stream
 
 
 class OwnedStream:

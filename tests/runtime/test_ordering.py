@@ -16,7 +16,7 @@ from pyptx.runtime import device_array, device_calls, fast_calls, streams
 from pyptx.runtime.bindings import CallError, call, in_context, load_api
 from tests.runtime.conftest import Activate
 from tests.runtime.device_memory import DeviceMemory
-from tests.runtime.foreign_arrays import Exporter, Interface
+from tests.runtime.foreign_arrays import Exporter, Interface, StreamExporter, StreamInterface
 from tests.runtime.test_calls import A, B, add_scaled
 from tests.runtime.torch_kernels import product
 
@@ -48,6 +48,15 @@ def call_in_streams(wrap: Wrap) -> None:
     del result
     with in_context(0):
         call("cuCtxSynchronize")
+
+
+def write_to_a_given_array(wrap: Wrap) -> None:
+    """Call a kernel on an output that is being written in its own stream, and read it there."""
+    device = DeviceMemory()
+    own, other = device.make_stream(), device.make_stream()
+    out = device.copy(np.zeros_like(A), own)
+    add_scaled(device.copy(A, other), device.copy(B, other), scale=2.0, out=wrap(out), stream=other)
+    np.testing.assert_array_equal(out.to_numpy(), SUM)
 
 
 def call_on_tensors(wrap: Wrap) -> None:
@@ -91,7 +100,7 @@ def find_codes(capsys: pytest.CaptureFixture[str]) -> set[str]:
     return set(re.findall(r"\[(PTX\d+)\]", capsys.readouterr().err))
 
 
-@pytest.mark.parametrize("wrap", [keep, Interface, Exporter])
+@pytest.mark.parametrize("wrap", [keep, Interface, Exporter, StreamInterface, StreamExporter])
 @pytest.mark.parametrize("order", ["sync", "deferred"])
 def test_arrays_of_other_streams_are_waited_for(
     activate: Activate, capsys: pytest.CaptureFixture[str], order: str, wrap: Wrap
@@ -109,6 +118,16 @@ def test_tensors_may_be_freed_before_their_launch_runs(
     call_on_tensors(keep)
     call_again(keep)
     call_after_the_current_stream(keep)
+    assert not find_codes(capsys)
+
+
+@pytest.mark.parametrize("wrap", [keep, Interface, StreamInterface, StreamExporter])
+@pytest.mark.parametrize("order", ["sync", "deferred"])
+def test_the_stream_of_an_output_waits_for_the_launch(
+    activate: Activate, capsys: pytest.CaptureFixture[str], order: str, wrap: Wrap
+) -> None:
+    activate(order=order)
+    write_to_a_given_array(wrap)
     assert not find_codes(capsys)
 
 

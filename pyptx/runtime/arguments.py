@@ -5,38 +5,63 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
+from enum import Enum
 from typing import Any, cast
 
 import numpy as np
 
 from pyptx.diagnostics import PtxError, format_count
-from pyptx.runtime.arrays import Array, Described, DeviceView, Unusable, adopt
+from pyptx.dsl.rules import SPECIALISATION
+from pyptx.dsl.run import parse_raw_parameter
+from pyptx.ir import Param
+from pyptx.runtime.arrays import Array, Described, DeviceView, Unusable, adopt, describe, find_library
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.specs import Tile, list_array_dtype_names, unify_envs
 
 Tensors = Sequence[tuple[str, Tile]]
 
 
+class Role(Enum):
+    """What a kernel does with an array: it reads an input, writes an output, and either or both with memory, such as
+    that of raw parameters."""
+
+    INPUT = 1
+    OUTPUT = 2
+    MEMORY = 3
+
+
 def bind(
+    kernel: str,
     inputs: Tensors,
     arrays: Sequence[Described | Unusable],
     outputs: Tensors,
     out_arrays: Sequence[Described | Unusable],
 ) -> dict[str, int]:
-    """Return the values of the named dimensions; PtxError with every mismatch. `out_arrays` are arrays for the outputs,
-    or none to allocate them."""
+    """Return the values of the named dimensions; PtxError with every mismatch. `kernel` is its name; `out_arrays` are
+    arrays for the outputs, or none to allocate them."""
     if len(arrays) != len(inputs):
-        names = ", ".join(name for name, _ in inputs) or "none"
-        raise PtxError(
-            [ARRAYS.report(None, f"expected {format_count('input array', len(inputs))} ({names}), found {len(arrays)}")]
-        )
+        names = ", ".join(name for name, _ in inputs)
+        text = f"expected {format_count('input array', len(inputs))} ({names or 'none'}), found {len(arrays)}"
+        has_outputs = bool(outputs) and len(arrays) == len(inputs) + len(outputs)
+        targets = ", ".join(name for name, _ in outputs)
+        into = f"({targets})" if len(outputs) > 1 else targets
+        call = f"{kernel}({names + ', ' if names else ''}out={into})" if has_outputs else f"{kernel}({names})"
+        help = f"pass outputs as out=: {call}" if has_outputs else f"call {call}"
+        raise PtxError([ARRAYS.report(None, text, help=help)])
     if out_arrays and len(out_arrays) != len(outputs):
         raise PtxError(
             [ARRAYS.report(None, f"expected {format_count('array', len(outputs))} in `out=`, found {len(out_arrays)}")]
         )
-    pairs = [*zip(inputs, arrays, strict=True), *zip(outputs, out_arrays or (), strict=False)]
-    problems = [f"`{name}`: {wrong}" for (name, tile), array in pairs for wrong in _find_problems(tile, array)]
-    shapes = [(name, tile, array.shape) for (name, tile), array in pairs if isinstance(array, Described)]
+    role = Role.INPUT if outputs else Role.MEMORY
+    pairs = [
+        *((*pair, role) for pair in zip(inputs, arrays, strict=True)),
+        *((*pair, Role.OUTPUT) for pair in zip(outputs, out_arrays or (), strict=False)),
+    ]
+    problems = [
+        f"`{name}`: {wrong}" for (name, tile), array, role in pairs for wrong in _find_problems(name, tile, array, role)
+    ]
+    shapes = [(name, tile, array.shape) for (name, tile), array, _ in pairs if isinstance(array, Described)]
     envs: list[dict[str, int]] = []
     for name, tile, shape in shapes if not problems else ():
         try:
@@ -58,25 +83,59 @@ def merge_dimensions(env: Mapping[str, int], keywords: Mapping[str, Any]) -> dic
     return {**env, **keywords}
 
 
-def _find_problems(tile: Tile, array: Described | Unusable) -> list[str]:
-    return [array.problem] if isinstance(array, Unusable) else _find_misfits(tile, array)
+def _find_problems(name: str, tile: Tile, array: Described | Unusable, role: Role) -> list[str]:
+    return [array.problem] if isinstance(array, Unusable) else _find_misfits(name, tile, array, role)
 
 
-def _find_misfits(tile: Tile, array: Described) -> list[str]:
+def _find_misfits(name: str, tile: Tile, array: Described, role: Role) -> list[str]:
     problems: list[str] = []
-    names = list_array_dtype_names(tile.dtype)
-    if array.dtype not in names:
-        problems.append(f"expected dtype {names[0]}, found {array.dtype}")
+    dtypes = list_array_dtype_names(tile.dtype)
+    if array.dtype not in dtypes:
+        remedy = "" if role is Role.OUTPUT else _suggest_conversion(name, dtypes[0], array.library)
+        problems.append(f"expected dtype {dtypes[0]}, found {array.dtype}{remedy}")
     if len(array.shape) != tile.rank:
         problems.append(f"expected {format_count('dimension', tile.rank)}, found shape {array.shape}")
     # Sizes may be symbols of a compiler, which comparisons would fix.
     elif any(isinstance(size, int) and not size for size in array.shape):  # pyright: ignore[reportUnnecessaryIsInstance]
-        problems.append(f"expected at least one element, found shape {array.shape}")
+        problems.append(f"expected at least one element, found shape {array.shape}; skip the call if {name} is empty")
+    problems += _find_misplaced_elements(name, array, role)
+    return [*problems, array.misplaced] if array.misplaced else problems
+
+
+def _find_misplaced_elements(name: str, array: Described, role: Role) -> list[str]:
+    problems: list[str] = []
     if array.misaligned:
-        problems.append(f"expected elements aligned to {format_count('byte', array.misaligned)}; use x.copy()")
+        remedy = _suggest_copy(name, array.library, role, "aligned")
+        problems.append(f"expected elements aligned to {format_count('byte', array.misaligned)}; {remedy}")
     if not array.is_contiguous:
-        problems.append("expected a contiguous row-major array; use numpy.ascontiguousarray(x) or x.contiguous()")
+        remedy = _suggest_copy(name, array.library, role, "contiguous")
+        problems.append(f"expected a contiguous row-major array; {remedy}")
     return problems
+
+
+def _suggest_conversion(name: str, dtype: str, library: str) -> str:
+    if library == "torch":
+        return f"; use {name}.to(torch.{dtype})"
+    module = "numpy" if hasattr(np, dtype) else "ml_dtypes"
+    return f"; use {name}.astype({module}.{dtype})" if library in ("numpy", "cupy") else ""
+
+
+def _suggest_copy(name: str, library: str, role: Role, quality: str) -> str:
+    """Return where to get an array that is contiguous or aligned from. What a kernel writes to a copy is lost."""
+    if role is Role.OUTPUT:
+        return f"pass {_ARTICLES[quality]} {quality} one, and copy from it"
+    copy = _COPIES.get((library, quality))
+    remedy = f"pass {_ARTICLES[quality]} {quality} copy" if copy is None else f"use {copy.format(name)}"
+    return remedy if role is Role.INPUT else f"{remedy}, and copy back what the kernel writes"
+
+
+_ARTICLES = {"aligned": "an", "contiguous": "a"}
+_COPIES = {
+    ("numpy", "aligned"): "{}.copy()", ("numpy", "contiguous"): "numpy.ascontiguousarray({})",
+    ("cupy", "aligned"): "{}.copy()", ("cupy", "contiguous"): "cupy.ascontiguousarray({})",
+    ("torch", "aligned"): "{}.clone()", ("torch", "contiguous"): "{}.contiguous()",
+}  # fmt: skip
+"""Expressions for a copy, by library."""
 
 
 def collect_scalars(
@@ -101,17 +160,71 @@ def collect_scalars(
     if shadowed:
         text = f"the raw parameter `{shadowed[0]}` has no value: `{shadowed[0]}=` is an option of the call"
         raise PtxError([ARRAYS.report(None, text, help=f"pass all raw parameters in order: args=[{', '.join(names)}]")])
-    parameters: dict[str, Any] = {}
-    for name, value in values.items():
-        parameters[name] = adopt([value])[0] if _is_array(value) else value
-        if isinstance(parameters[name], Unusable):
-            raise PtxError([ARRAYS.report(None, f"`{name}`: {parameters[name].problem}")])
-    return parameters
+    kinds = {name: kind for kind, name in params}
+    return {name: _read_parameter(kinds[name], name, value) for name, value in values.items()}
+
+
+def _read_parameter(kind: str, name: str, value: Any) -> Any:
+    """Return the value of a raw parameter, a view for an array; PtxError for one that cannot be passed."""
+    if _is_scalar_tensor(value):
+        text = f"`{name}`: expected a number, found a {type(value).__name__} without dimensions"
+        raise PtxError([ARRAYS.report(None, text, help=f"pass {name}.item()")])
+    if not _is_array(value):
+        return value
+    view = adopt([value])[0]
+    array = describe(view, find_library([value]))
+    if isinstance(array, Unusable):
+        raise PtxError([ARRAYS.report(None, f"`{name}`: {array.problem}")])
+    parameter = parse_raw_parameter(kind, name)
+    if parameter.type.bits * (parameter.array_size or 1) != _ADDRESS_BITS:
+        text = f"`{name}`: expected {_describe_parameter(parameter)}, found an array, which is passed by its address"
+        raise PtxError([ARRAYS.report(None, text, help="for an address, declare the parameter as u64")])
+    problems = _find_misplaced_elements(name, array, Role.MEMORY)
+    if problems:
+        raise PtxError([ARRAYS.report(None, f"`{name}`: {'; '.join(problems)}")])
+    return view
+
+
+_ADDRESS_BITS = 64
+
+
+def _describe_parameter(parameter: Param) -> str:
+    if parameter.array_size is None:
+        return f"a number for {parameter.type.ptx}"
+    return f"{format_count('byte', parameter.type.bits * parameter.array_size // 8)} of a structure"
+
+
+def _is_scalar_tensor(value: Any) -> bool:
+    """Return whether a value is an array without dimensions of another library than NumPy."""
+    return getattr(value, "shape", None) == () and not isinstance(value, np.ndarray | np.generic)
 
 
 def _is_array(value: Any) -> bool:
     """Return whether a raw parameter is passed by its address; an array without dimensions is a number."""
-    return bool(getattr(value, "shape", hasattr(value, "__dlpack_device__")))
+    return bool(getattr(value, "shape", any(hasattr(value, protocol) for protocol in _PROTOCOLS)))
+
+
+_PROTOCOLS = ("__dlpack_device__", "__cuda_array_interface__")
+
+
+def check_complete(params: Sequence[tuple[str, str]], scalars: Mapping[str, Any]) -> None:
+    """Refuse a call without the values of all raw parameters."""
+    missing = [name for _, name in params if scalars.get(name) is None]
+    if missing:
+        listed = ", ".join(f"`{name}`" for name in missing)
+        text = f"the raw parameters {listed} have" if len(missing) > 1 else f"the raw parameter {listed} has"
+        keywords, order = ", ".join(f"{name}=" for name in missing), ", ".join(name for _, name in params)
+        help = f"pass {keywords} by keyword, or all in order: args=[{order}]"
+        raise PtxError([ARRAYS.report(None, f"{text} no value", help=help)])
+
+
+def check_keywords(kernel: str, keywords: Collection[str], names: Sequence[str], options: Collection[str]) -> None:
+    """Refuse keywords that resemble one that a kernel or a call takes, `names` or `options`, and are none."""
+    unknown = [name for name in keywords if name not in names]
+    close = [match for name in unknown for match in get_close_matches(name, [*names, *options], 1)]
+    if close:
+        help = f"did you mean {', '.join(f'`{name}=`' for name in close)}?"
+        raise PtxError([SPECIALISATION.report(None, f"kernel `{kernel}`: unknown: {', '.join(unknown)}", help=help)])
 
 
 def list_arrays(scalars: Mapping[str, Any]) -> dict[str, Array | DeviceView]:

@@ -6,7 +6,7 @@ Another library is imported only if one of its arrays is passed, so it is alread
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import ml_dtypes
@@ -49,20 +49,42 @@ class Described(NamedTuple):
     """Whether its elements follow each other in row-major order."""
     misaligned: int = 0
     """The alignment that its elements should have, in bytes; 0 if they have it."""
+    library: str = ""
+    """The library whose functions convert it, as `find_library` names it; empty if that is unknown."""
+    misplaced: str = ""
+    """What `find_misplaced` says of it, empty if it is with the others."""
 
 
-def describe(array: View) -> Described | Unusable:
-    """Return the description of a view that `adopt` made."""
+def describe(array: View, library: str = "") -> Described | Unusable:
+    """Return the description of a view that `adopt` made of an array of a library."""
     if isinstance(array, Unusable):
         return array
     if isinstance(array, DeviceView):
         size = get_numpy_dtype(array.dtype).itemsize
-        return Described(array.shape, array.dtype, array.is_contiguous, size if array.address % size else 0)
+        misaligned = size if array.address % size else 0
+        return Described(array.shape, array.dtype, array.is_contiguous, misaligned, library)
     misaligned = 0 if array.flags.aligned else array.itemsize
-    return Described(array.shape, array.dtype.name, array.flags.c_contiguous, misaligned)
+    return Described(array.shape, array.dtype.name, array.flags.c_contiguous, misaligned, library or "numpy")
 
 
 View = Array | DeviceView | Unusable
+
+
+def find_misplaced(places: Mapping[str, int | str | None]) -> dict[str, str]:
+    """Return what is wrong with arrays that are elsewhere than the first one on a device. `places` are devices by the
+    names of arrays: a number, the name of another kind of device, or None for the CPU's memory."""
+    first, device = next(((name, place) for name, place in places.items() if place is not None), ("", None))
+    return {
+        name: f"expected an array {_describe_place(device)}, like `{first}`, found one {_describe_place(place)}"
+        for name, place in places.items()
+        if place != device
+    }
+
+
+def _describe_place(device: int | str | None) -> str:
+    if isinstance(device, str):
+        return f"on the {device} device"
+    return "in the CPU's memory" if device is None else f"on device {device}"
 
 
 def allocate(description: Described) -> Array:

@@ -10,8 +10,8 @@ from typing import Any, Unpack, cast
 from pyptx import sim
 from pyptx.diagnostics import HazardWarning, PtxError
 from pyptx.runtime import arguments, arrays, device_calls, simulation
-from pyptx.runtime.arrays import Array, DeviceView, View
-from pyptx.runtime.planning import Call, Plan, Traceable, make_plan
+from pyptx.runtime.arrays import Array, Described, DeviceView, Unusable, View
+from pyptx.runtime.planning import Call, Plan, Traceable, locate_errors, make_plan
 from pyptx.runtime.rules import ARRAYS
 from pyptx.runtime.simulation import list_warnings
 
@@ -44,12 +44,14 @@ def bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call
     them."""
     targets = arrays.list_targets(out)
     views, into = arrays.adopt(inputs), arrays.adopt(targets, writable=True)
-    plan = make_plan(kernel, list(map(arrays.describe, views)), list(map(arrays.describe, into)), **call)
-    names = [name for name, _ in plan.definition.tensors]
-    first = len(views)
+    names, first = [name for name, _ in kernel.definition.tensors], len(views)
+    described = _describe(names, [*views, *into], [*inputs, *targets])
+    plan = make_plan(kernel, described[:first], described[first:], **call)
     bound = dict(zip(names[:first], views, strict=True)) | dict(zip(names[first:], into, strict=False))
     known = cast("dict[str, Array | DeviceView]", bound)
-    device = find_device({**known, **arguments.list_arrays(plan.scalars)})
+    with locate_errors(kernel.definition):
+        arguments.check_complete(plan.definition.raw_params, plan.scalars)
+        device = find_device({**known, **arguments.list_arrays(plan.scalars)})
     values = (*call["keywords"].values(), *(call["positional"] or ()))
     library = arrays.find_library([*inputs, *targets, *values])
     memory = [value for value in values if getattr(value, "shape", ())]
@@ -57,22 +59,30 @@ def bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call
     return Bound(plan, known, targets, library, device, written)
 
 
+def _describe(names: Sequence[str], views: Sequence[View], values: Sequence[Any]) -> list[Described | Unusable]:
+    """Return descriptions of the arrays of a call, with what is wrong with those that are not on the same device."""
+    wrong = arrays.find_misplaced(
+        {name: _find_place(view) for name, view in zip(names, views, strict=False) if not isinstance(view, Unusable)}
+    )
+    described = [arrays.describe(view, arrays.find_library([value])) for view, value in zip(views, values, strict=True)]
+    for at, name in enumerate(names[: len(described)]) if wrong else ():
+        array = described[at]
+        described[at] = array._replace(misplaced=wrong.get(name, "")) if isinstance(array, Described) else array
+    return described
+
+
+def _find_place(view: View) -> int | None:
+    return view.device if isinstance(view, DeviceView) else None
+
+
 def find_device(views: Mapping[str, View]) -> int | None:
     """Return the device whose memory all arrays are in, None for the CPU's. PtxError if they are not together."""
-    places = {name: view.device if isinstance(view, DeviceView) else None for name, view in views.items()}
-    if len({*places.values()}) <= 1:
-        return next(iter(places.values()), None)
-    name, device = next((name, device) for name, device in places.items() if device is not None)
-    problems = [
-        f"`{other}`: expected an array on device {device}, like `{name}`, found one {_describe_place(place)}"
-        for other, place in places.items()
-        if place != device
-    ]
-    raise PtxError([ARRAYS.report(None, "; ".join(problems))])
-
-
-def _describe_place(device: int | None) -> str:
-    return "in the CPU's memory" if device is None else f"on device {device}"
+    places = {name: _find_place(view) for name, view in views.items()}
+    wrong = arrays.find_misplaced(places)
+    if wrong:
+        text = "; ".join(f"`{name}`: {problem}" for name, problem in wrong.items())
+        raise PtxError([ARRAYS.report(None, text)])
+    return next(iter(places.values()), None)
 
 
 def create_launch(bound: Bound) -> tuple[sim.Launch, list[Array]]:

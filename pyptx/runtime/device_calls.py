@@ -16,7 +16,7 @@ from pyptx.runtime.bindings import CallError, call, in_context, load_api
 from pyptx.runtime.device_array import DeviceArray
 from pyptx.runtime.failures import explain_failures
 from pyptx.runtime.launching import launch
-from pyptx.runtime.planning import Plan
+from pyptx.runtime.planning import Plan, locate_errors
 
 
 def run(
@@ -27,7 +27,7 @@ def run(
     names = [name for name, _ in plan.definition.tensors]
     missing = [name for name in names if name not in views]
     inputs = [*views.values(), *(value for value in plan.scalars.values() if isinstance(value, DeviceView))]
-    with explain_failures(plan), in_context(device):
+    with explain_failures(plan), in_context(device), locate_errors(plan.definition):
         current = streams.find_current(library, device)
         launch_stream = _choose_stream(stream, current, inputs)
         if stream is not None:

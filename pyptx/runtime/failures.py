@@ -6,9 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from pyptx.diagnostics import PtxError
-from pyptx.dsl.origin import find_definition
 from pyptx.runtime.bindings import CallError
-from pyptx.runtime.planning import Plan
+from pyptx.runtime.planning import Plan, find_place
 from pyptx.runtime.rules import DRIVER
 
 FAULTS = frozenset((700, 702, 710, 714, 715, 716, 717, 718, 719))
@@ -42,7 +41,7 @@ def make_error(plan: Plan, why: CallError) -> PtxError:
     elif why.code == _CAPTURE_ISOLATION:
         help = "a capture cannot wait for the stream of an array: make the arrays in the stream that is captured"
     message = f"`{definition.name}` cannot be launched: {why}"
-    return PtxError([DRIVER.report(find_definition(definition.function), message, notes=notes, help=help)])
+    return PtxError([DRIVER.report(find_place(definition), message, notes=notes, help=help)])
 
 
 def write_extents(extents: tuple[int, ...]) -> str:

@@ -6,11 +6,14 @@ not what runs the plan.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict, Unpack
 
+from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl.finish import Traced
+from pyptx.dsl.origin import find_definition, is_ours
 from pyptx.dsl.run import Definition
 from pyptx.ir import Function, Module
 from pyptx.runtime import arguments
@@ -88,15 +91,46 @@ def make_plan(
 ) -> Plan:
     """Plan a call on arrays of these descriptions; PtxError with everything that does not fit. `targets` are arrays for
     the outputs, or none to allocate them."""
+    with locate_errors(kernel.definition):
+        return _make_plan(kernel, inputs, targets, **call)
+
+
+def _make_plan(
+    kernel: Traceable,
+    inputs: Sequence[Described | Unusable],
+    targets: Sequence[Described | Unusable],
+    **call: Unpack[Call],
+) -> Plan:
     definition, keywords = kernel.definition, call["keywords"]
     tensors, count = definition.tensors, len(kernel.in_specs)
     sizes = {name: value for name, value in keywords.items() if name in kernel.shape_variables}
-    env = arguments.merge_dimensions(arguments.bind(tensors[:count], inputs, tensors[count:], targets), sizes)
+    bound = arguments.bind(definition.name, tensors[:count], inputs, tensors[count:], targets)
+    env = arguments.merge_dimensions(bound, sizes)
     outputs = tuple(t for t in targets if isinstance(t, Described)) or arguments.describe_outputs(tensors[count:], env)
     scalars = arguments.collect_scalars(definition.raw_params, call["positional"], keywords, call["options"])
     template = {name: value for name, value in keywords.items() if name not in scalars and name not in env}
+    names = (*kernel.shape_variables, *kernel.template_params, *(name for _, name in definition.raw_params))
+    arguments.check_keywords(definition.name, template, names, call["options"])
     dims = {name: value for name, value in env.items() if name in kernel.shape_variables}
     module, kernel_trace = kernel.trace(**dims, **template)
     grid = kernel.grid if call["grid"] is None else call["grid"]
     extents = arguments.resolve_grid(grid, dims, {**kernel.template_params, **template})
     return Plan(definition, module, kernel_trace, dims, scalars, extents, outputs)
+
+
+@contextmanager
+def locate_errors(definition: Definition) -> Generator[None]:
+    """Give errors without a place that of the kernel's definition."""
+    try:
+        yield
+    except PtxError as error:
+        if any(finding.origin is None for finding in error.diagnostics):
+            place = find_place(definition)
+            error.diagnostics = tuple(f if f.origin else f.move_to(place) for f in error.diagnostics)
+        raise
+
+
+def find_place(definition: Definition) -> PythonFrame | None:
+    """Return the place of the function that defines a kernel, None for an exported one."""
+    place = find_definition(definition.function)
+    return None if place is None or is_ours(place.code) else place

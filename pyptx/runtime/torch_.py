@@ -51,6 +51,8 @@ def find_problem(tensor: Any, *, needs_memory: bool = True) -> str | None:
     problem = _find_missing_memory(tensor) if needs_memory else None
     if problem is not None:
         return problem
+    if tensor.is_nested:
+        return "expected a dense tensor, found a nested one; use torch.nested.to_padded_tensor(x, 0)"
     if tensor.layout != torch.strided:
         return f"expected a dense tensor, found layout {str(tensor.layout).removeprefix('torch.')}"
     if tensor.is_conj():

@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import Any, cast
 
 from pyptx.runtime import arguments, torch_
-from pyptx.runtime.arrays import Described, Unusable
-from pyptx.runtime.planning import Traceable, make_plan
+from pyptx.runtime.arrays import Described, Unusable, find_misplaced
+from pyptx.runtime.planning import Traceable, locate_errors, make_plan
 from pyptx.specs import Tile
 
 torch: Any = import_module("torch")
@@ -35,18 +35,24 @@ def infer(
     pairs = [*zip(tensors, (*inputs, *targets), strict=False)]
     examples = _choose_examples(pairs, keywords)
     device = next(iter((*inputs, *targets, *memory))).device
-    descriptions = [_describe(tile, tensor, examples, device) for (_, tile), tensor in pairs]
+    wrong = find_misplaced({name: _find_place(tensor) for (name, _), tensor in pairs})
+    descriptions = [_describe(tile, tensor, examples, wrong.get(name, "")) for (name, tile), tensor in pairs]
     numbers = {name: _find_example(value, examples.get(name, _UNKNOWN)) for name, value in keywords.items()}
     sizes = [*(size for tensor in (*inputs, *targets) for size in tensor.shape), *keywords.values()]
     lengths: list[Any] = [*cast("Any", grid)] if isinstance(grid, tuple | list) else []
     if all(_is_known(value) for value in (*sizes, *lengths)):
         extents = tuple(_find_example(value, _UNKNOWN) for value in lengths) or cast("Any", grid)
-        make_plan(
+        plan = make_plan(
             kernel, descriptions[:count], descriptions[count:], grid=extents, positional=None, keywords=numbers,
             options=(),
         )  # fmt: skip
+        with locate_errors(kernel.definition):
+            arguments.check_complete(plan.definition.raw_params, plan.scalars)
     else:
-        arguments.bind(tensors[:count], descriptions[:count], tensors[count:], descriptions[count:])
+        with locate_errors(kernel.definition):
+            arguments.bind(
+                kernel.definition.name, tensors[:count], descriptions[:count], tensors[count:], descriptions[count:]
+            )
     env = _unify(pairs, {name: value for name, value in keywords.items() if name in kernel.shape_variables})
     if targets:
         return []
@@ -76,10 +82,14 @@ def _choose_examples(pairs: Iterable[tuple[tuple[str, Tile], Any]], keywords: Ma
     return examples
 
 
-def _describe(tile: Tile, tensor: Any, examples: Mapping[str, int], device: Any) -> Described | Unusable:
+def _find_place(tensor: Any) -> int | str | None:
+    """Return the device of a tensor, as `find_misplaced` takes it."""
+    kind = tensor.device.type
+    return None if kind == "cpu" else tensor.device.index if kind == "cuda" else kind
+
+
+def _describe(tile: Tile, tensor: Any, examples: Mapping[str, int], misplaced: str) -> Described | Unusable:
     problem = torch_.find_problem(tensor, needs_memory=False)
-    if problem is None and tensor.device != device:
-        problem = f"expected a tensor on {device} like the first one, found one on {tensor.device}"
     if problem is not None:
         return Unusable(problem)
     dims = (*tile.shape, *(_UNKNOWN for _ in tensor.shape[tile.rank :]))
@@ -87,7 +97,7 @@ def _describe(tile: Tile, tensor: Any, examples: Mapping[str, int], device: Any)
         _find_example(size, dim if isinstance(dim, int) else examples.get(dim, _UNKNOWN))
         for dim, size in zip(dims, tensor.shape, strict=False)
     )
-    return Described(shape, torch_.name_dtype(tensor), tensor.is_contiguous())
+    return Described(shape, torch_.name_dtype(tensor), tensor.is_contiguous(), library="torch", misplaced=misplaced)
 
 
 def _unify(pairs: Iterable[tuple[tuple[str, Tile], Any]], keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pyptx import HazardWarning, Tile, kernel, ptx, reg, sim, smem
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import Origin, PtxError
 from pyptx.types import f32, s32, u32, u64
 from tests.dsl.tracing import text_of
 from tests.messages import raises
@@ -126,23 +126,38 @@ def test_a_tensor_map_is_made_of_the_array() -> None:
     [
         ((A,), "expected 2 input arrays (a, b), found 1"),
         ((A, B[:10].copy()), "`b`: dimension n is 1000 in one tensor and 10 in another"),
-        ((A.astype(np.float64), B), "`a`: expected dtype float32, found float64"),
+        ((A, B, A), "expected 2 input arrays (a, b), found 3\nhelp: pass outputs as out=: add_scaled(a, b, out=c)"),
+        ((A.astype(np.float64), B), "`a`: expected dtype float32, found float64; use a.astype(numpy.float32)"),
         ((A.reshape(10, 100), B), "`a`: expected 1 dimension, found shape (10, 100)"),
-        ((A[::2], B[::2].copy()), "`a`: expected a contiguous row-major array"),
-        ((A[:0], B[:0]), "`a`: expected at least one element, found shape (0,)"),
+        ((A[::2], B[::2].copy()), "`a`: expected a contiguous row-major array; use numpy.ascontiguousarray(a)"),
+        ((A[:0], B[:0]), "`a`: expected at least one element, found shape (0,); skip the call if a is empty"),
         ((list(A), B), "`a`: expected an array, found list"),
     ],
 )
 def test_arrays_that_do_not_fit_are_named(arrays: tuple[Any, ...], message: str) -> None:
     with raises(PtxError) as excinfo:
         add_scaled(*arrays, scale=1.0)
-    assert message in text_of(excinfo.value)
+    assert all(line in str(excinfo.value) for line in message.split("\n"))
+    place = excinfo.value.diagnostics[0].origin
+    assert place is not None
+    assert (Path(place.file or "").name, read_line(place)) == ("test_calls.py", "def add_scaled")
+
+
+def read_line(place: Origin) -> str:
+    """Return the text that a place underlines."""
+    line = Path(place.file or "").read_text("utf-8").splitlines()[place.line - 1]
+    return line[place.col - 1 : place.col - 1 + place.length]
 
 
 def test_elements_that_are_not_aligned_are_refused() -> None:
     odd = np.frombuffer(bytes(4001), np.uint8)[1:].view(np.float32)
-    with raises(PtxError, match="`b`: expected elements aligned to 4 bytes"):
+    with raises(PtxError, match=r"`b`: expected elements aligned to 4 bytes; use b\.copy\(\)"):
         add_scaled(A, odd, scale=1.0)
+
+
+def test_the_remedy_for_an_output_does_not_write_to_a_copy() -> None:
+    with raises(PtxError, match="`c`: expected a contiguous row-major array; pass a contiguous one, and copy from it"):
+        add_scaled(A, B, out=np.zeros(2000, np.float32)[::2], scale=1.0)
 
 
 class DlpackArray:
@@ -231,14 +246,17 @@ def test_a_grid_is_positive_integers(grid: Any) -> None:
     ("keywords", "message"),
     [
         ({"scale": 1.0, "n": 10}, "n=10, but the arrays have 1000"),
-        ({"scale": 1.0, "sclae": 2}, "unknown: sclae"),
-        ({}, "scale"),
+        ({"scale": 1.0, "sclae": 2}, "unknown: sclae\nhelp: did you mean `scale=`?"),
+        ({"scale": 1.0, "strem": 0}, "unknown: strem\nhelp: did you mean `stream=`?"),
+        ({"scale": 1.0, "q": 0}, "unknown: q\nhelp: pass by keyword: n"),
+        ({}, "the raw parameter `scale` has no value\nhelp: pass scale= by keyword, or all in order: args=[scale]"),
+        ({"scale": None}, "the raw parameter `scale` has no value"),
     ],
 )
 def test_keywords_that_do_not_fit_are_named(keywords: dict[str, Any], message: str) -> None:
     with raises(PtxError) as excinfo:
         add_scaled(A, B, **keywords)
-    assert message in text_of(excinfo.value)
+    assert all(line in str(excinfo.value) for line in message.split("\n"))
 
 
 def test_a_kernel_without_a_grid_says_so() -> None:
@@ -286,6 +304,24 @@ def test_a_kernel_without_tensors_takes_its_parameters_as_a_list() -> None:
     assert x[1] == 6
     with raises(PtxError, match=r"expected 2 values in `args=` \(x, scale\), found 1"):
         scale_in_place(grid=(1,), args=[x])
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([np.zeros(16, np.float32)[::2], 1.0], "`x`: expected a contiguous row-major array; use numpy.ascontiguous"),
+        ([np.frombuffer(bytearray(41), np.uint8)[1:].view(np.float32), 1.0], "`x`: expected elements aligned to 4 b"),
+        ([np.zeros(8, np.float32), np.zeros(8, np.float32)], "`scale`: expected a number for .f32, found an array"),
+        ([None, None], "the raw parameters `x`, `scale` have no value"),
+    ],
+)
+def test_raw_parameters_that_do_not_fit_are_named(args: list[Any], message: str) -> None:
+    with raises(PtxError) as excinfo:
+        scale_in_place(grid=(1,), args=args)
+    assert message in text_of(excinfo.value)
+    place = excinfo.value.diagnostics[0].origin
+    assert place is not None
+    assert read_line(place) == "def scale_in_place"
 
 
 def test_a_raw_parameter_named_out_is_passed_by_keyword() -> None:

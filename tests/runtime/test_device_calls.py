@@ -93,6 +93,30 @@ def test_raw_parameters_are_addresses_and_numbers(device: DeviceMemory) -> None:
     np.testing.assert_array_equal(tensor.numpy(), A[:8] * 3)
 
 
+def test_raw_parameters_that_do_not_fit_are_named(device: DeviceMemory) -> None:
+    a = device.copy(A[:8])
+    strided = Interface(device.copy(A[:16]), shape=(8,), strides=(8,))
+    for args, message in (
+        ([strided, 3.0], "`x`: expected a contiguous row-major array; pass a contiguous copy, and copy"),
+        (
+            [torch.zeros(16)[::2], 3.0],
+            r"`x`: expected a contiguous row-major array; use x\.contiguous\(\)",
+        ),
+        ([a, a], "`scale`: expected a number for .f32, found an array"),
+        (
+            [a, torch.tensor(3.0)],
+            r"`scale`: expected a number, found a Tensor without dimensions",
+        ),
+        ([a, None], "the raw parameter `scale` has no value"),
+        ([a, 1e300], r"`scale` is \.f32, 1e\+300 does not fit"),
+    ):
+        with raises(PtxError, match=message) as excinfo:
+            scale_in_place(grid=(1,), args=args)
+        assert excinfo.value.diagnostics[0].origin is not None
+    scale_in_place(grid=(1,), args=[Interface(a), 3.0])
+    np.testing.assert_array_equal(a.to_numpy(), A[:8] * 3)
+
+
 @kernel(raw_params=[("b8[8]", "pair"), ("u64", "target")], grid=(1,))
 def store_pair() -> None:
     """target[0] = the bytes of the structure"""
@@ -131,11 +155,13 @@ def fail(a: Any, b: Any, **keywords: Any) -> None:
 def test_arrays_that_do_not_fit_are_named(device: DeviceMemory) -> None:
     a = device.copy(A)
     fail(a, B)
+    fail(a.to_numpy().astype(np.float64), device.copy(B.astype(np.float64)))
     fail(B, torch.from_numpy(A), out=torch.zeros(1000))
     fail(a, device.copy(A[:500]))
     fail(a, device.copy(A.astype(np.float64)))
     fail(a, device.copy(A.reshape(10, 100)))
     fail(a, torch.zeros(2000)[::2])
+    fail(torch.zeros(1000).double(), a)
     fail(a, Interface(device.copy(A), strides=(8,)))
     fail(a, Interface(device.copy(A), data=(a.address + 2, False)))
     fail(a, Interface(device.copy(A), data=(12, False)))
@@ -147,6 +173,11 @@ def test_arrays_that_do_not_fit_are_named(device: DeviceMemory) -> None:
     fail(a, a, stream=-5)
     fail(a, a, stream=0xDEADBEEF)
     fail(a, a, stream=SimpleNamespace(__cuda_stream__=lambda: None))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_nested_tensor_is_refused(device: DeviceMemory) -> None:
+    fail(torch.zeros(1000), torch.nested.nested_tensor([torch.zeros(1000)]))
 
 
 def test_arrays_of_two_devices_are_named(activate: Activate) -> None:

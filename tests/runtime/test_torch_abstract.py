@@ -64,6 +64,7 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "number of raw parameters": lambda x: shift(x.reshape(1, 32), args=[1.0]),
     "fixed size": lambda x: double_in_place(x[:16]),
     "no element": lambda x: product(x[:0], x[:0]),
+    "no raw parameter": lambda x: shift(x.reshape(1, 32), bias=None, count=1),
 }
 
 
@@ -78,8 +79,12 @@ def test_messages_are_those_of_tensors_in_memory(call: Callable[[Any], Any]) -> 
 
 
 def test_tensors_on_several_devices_are_refused() -> None:
-    with raises(PtxError, match="`y`: expected a tensor on meta like the first one, found one on cpu"):
+    with raises(PtxError, match="`y`: expected an array on the meta device, like `x`, found one in the CPU's memory"):
         product(X.to("meta"), X)
+    with FakeTensorMode():
+        x, y = torch.empty(32, device="cuda:0"), torch.empty(32, device="cuda:1")
+    with raises(PtxError, match="`y`: expected an array on device 0, like `x`, found one on device 1"):
+        product(x, y)
 
 
 def record_conditions(call: Callable[..., Any], *tensors: Any) -> tuple[Any, list[str]]:

@@ -7,6 +7,7 @@ Another library is imported only if one of its arrays is passed, so it is alread
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import ml_dtypes
@@ -14,6 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+_MOST_TYPES = 64
+"""Of how many types of values the library is cached."""
 
 
 class Unusable(NamedTuple):
@@ -73,7 +77,9 @@ View = Array | DeviceView | Unusable
 def find_misplaced(places: Mapping[str, int | str | None]) -> dict[str, str]:
     """Return what is wrong with arrays that are elsewhere than the first one on a device. `places` are devices by the
     names of arrays: a number, the name of another kind of device, or None for the CPU's memory."""
-    first, device = next(((name, place) for name, place in places.items() if place is not None), ("", None))
+    if len({*places.values()}) <= 1:
+        return {}
+    first, device = next((name, place) for name, place in places.items() if place is not None)
     return {
         name: f"expected an array {_describe_place(device)}, like `{first}`, found one {_describe_place(place)}"
         for name, place in places.items()
@@ -115,10 +121,18 @@ def find_library(values: Iterable[object]) -> str:
 
 
 def _find_library(value: object) -> str:
-    roots = {kind.__module__.partition(".")[0] for kind in type(value).__mro__}
-    if roots & {"torch", "jax", "jaxlib", "cupy"}:
-        return "torch" if "torch" in roots else "cupy" if "cupy" in roots else "jax"
+    library = _find_library_of_type(type(value))
+    if library is not None:
+        return library
     return "numpy" if isinstance(value, np.ndarray | np.generic) or not _is_on_device(value) else "device"
+
+
+@lru_cache(_MOST_TYPES)
+def _find_library_of_type(kind: type) -> str | None:
+    roots = {base.__module__.partition(".")[0] for base in kind.__mro__}
+    if not roots & {"torch", "jax", "jaxlib", "cupy"}:
+        return None
+    return "torch" if "torch" in roots else "cupy" if "cupy" in roots else "jax"
 
 
 def _is_on_device(value: object) -> bool:

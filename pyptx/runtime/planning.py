@@ -109,8 +109,9 @@ def _make_plan(
     outputs = tuple(t for t in targets if isinstance(t, Described)) or arguments.describe_outputs(tensors[count:], env)
     scalars = arguments.collect_scalars(definition.raw_params, call["positional"], keywords, call["options"])
     template = {name: value for name, value in keywords.items() if name not in scalars and name not in env}
-    names = (*kernel.shape_variables, *kernel.template_params, *(name for _, name in definition.raw_params))
-    arguments.check_keywords(definition.name, template, names, call["options"])
+    if template:
+        names = (*kernel.shape_variables, *kernel.template_params, *(name for _, name in definition.raw_params))
+        arguments.check_keywords(definition.name, template, names, call["options"])
     dims = {name: value for name, value in env.items() if name in kernel.shape_variables}
     module, kernel_trace = kernel.trace(**dims, **template)
     grid = kernel.grid if call["grid"] is None else call["grid"]

@@ -120,7 +120,9 @@ class Copy(Operation):
             return UNTOUCHED
         target, source = (self._view(driver, side) for side in (self.target, self.source))
         np.copyto(target, source)
-        return AccessedMemory(_list_rows(source), _list_rows(target))
+        # Pageable memory has been read when the call returns, and may be anything's by now.
+        is_late = bool(driver.heap.find_kind(self.source.address))
+        return AccessedMemory(_list_rows(source) if is_late else NONE, _list_rows(target))
 
     def stage(self, driver: Driver) -> Copy:
         self._view(driver, self.target)

@@ -37,6 +37,16 @@ SCENES = {
     "blocking streams": ("sum(a, c, blocking); sum(c, d, 2)", "PTX1301"),
     "memset that the host does not wait for": ('call("cuMemsetD32_v2", a, 0, 9); sum(a, c, first)', "PTX1301"),
     "copy that the host waits for": ('call("cuMemcpyHtoD_v2", a, (ctypes.c_float * 9)(), 36); sum(a, c, first)', ""),
+    "host memory that is registered after it was copied from": (
+        'host = (ctypes.c_float * 9)(); call("cuMemcpyHtoDAsync_v2", a, host, 36, first)\n'
+        'call("cuMemHostRegister_v2", host, 36, 0); call("cuMemcpyDtoHAsync_v2", host, d, 36, second)',
+        "",
+    ),
+    "registered host memory": (
+        'host = (ctypes.c_float * 9)(); call("cuMemHostRegister_v2", host, 36, 0)\n'
+        'call("cuMemcpyHtoDAsync_v2", a, host, 36, first); call("cuMemcpyDtoHAsync_v2", host, d, 36, second)',
+        "PTX1301",
+    ),
     "copy on the device": ('call("cuMemcpyDtoD_v2", a, b, 36); sum(a, c, first)', "PTX1301"),
     "copies of rows that interleave": (
         "copy(a, first); copy(a + 100, second)", ""

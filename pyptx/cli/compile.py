@@ -32,7 +32,7 @@ _FAILURES = (
 """What the user's code may raise while it is traced; exceptions of its own classes keep their traceback."""
 _GRID = "expected one to three positive integers, such as 8,4,1"
 _PACKAGE, _LIBRARY = (path + os.sep for path in (pyptx.__path__[0], sysconfig.get_path("stdlib")))
-_OF_THE_COMMAND_LINE = frozenset((rules.SPECIALISATION.code, rules.DECLARATION.code, rules.ARGUMENT.code, GRID.code))
+_OF_THE_COMMAND_LINE = frozenset((rules.SPECIALISATION.code, rules.DECLARATION.code, rules.ARGUMENT.code))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -128,12 +128,12 @@ def _is_own(frame: traceback.FrameSummary) -> bool:
 
 def _report(error: PtxError, file: str) -> int:
     """Print the errors of exporting a kernel of a file, and return the exit status. Those about the command line have
-    no place in the file."""
+    no place in the file, but for those about the grid: they have the kernel's."""
     if isinstance(error, ToolMissing | ToolFailed):
         print(error, file=sys.stderr)
         return UNUSABLE
     first = error.diagnostics[0]
-    if first.code not in _OF_THE_COMMAND_LINE or _is_in(file, first.origin):
+    if first.code != GRID.code and (first.code not in _OF_THE_COMMAND_LINE or _is_in(file, first.origin)):
         print(error, file=sys.stderr)
         return FINDINGS
     complain("; ".join(filter(None, (first.message, first.help))))

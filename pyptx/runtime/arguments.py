@@ -97,7 +97,7 @@ def _find_misfits(name: str, tile: Tile, array: Described, role: Role) -> list[s
         problems.append(f"expected {format_count('dimension', tile.rank)}, found shape {array.shape}")
     # Sizes may be symbols of a compiler, which comparisons would fix.
     elif any(isinstance(size, int) and not size for size in array.shape):  # pyright: ignore[reportUnnecessaryIsInstance]
-        problems.append(f"expected at least one element, found shape {array.shape}; skip the call if {name} is empty")
+        problems.append(f"expected at least one element, found shape {array.shape}; skip the call if `{name}` is empty")
     problems += _find_misplaced_elements(name, array, role)
     return [*problems, array.misplaced] if array.misplaced else problems
 

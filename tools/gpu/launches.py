@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -164,7 +165,9 @@ def launch_forked(machine: Machine) -> str:
     add, values = VECTOR_ADD.make(), np.arange(SIZE, dtype=np.float32)
     array, grid = copy_to_device(values, 0), VECTOR_ADD.module.grid(SIZE)
     add(array, array, grid=grid)
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # JAX warns of every fork
+        child = os.fork()
     if not child:
         try:
             add(array, array, grid=grid)

@@ -12,7 +12,7 @@ from typing import Any
 from pyptx.driver import AFTER_RESTART
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.conflicts import report_host_access
-from pyptx.driver.library import find_library
+from pyptx.driver.library import NAME, find_library
 from pyptx.driver.process import Driver, find_caller
 from pyptx.driver.settings import LIBRARY, Settings
 from pyptx.driver.streams import finish
@@ -70,7 +70,7 @@ def activate(device: str, **options: Any) -> None:  # noqa: ANN401
     """Make a new driver the CUDA driver of this process."""
     settings = Settings(device=device, **options)
     try:
-        loaded = ctypes.CDLL("libcuda.so.1", os.RTLD_NOW | os.RTLD_NOLOAD)
+        loaded = ctypes.CDLL(NAME, os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
         loaded = None
     if loaded is not None and not hasattr(loaded, "pyptx_driver_connect"):
@@ -85,8 +85,8 @@ def activate(device: str, **options: Any) -> None:  # noqa: ANN401
     else:
         atexit.register(finish_all)
     _ACTIVE.set()
-    # The name in the library makes a later search for the driver find this one.
-    _answer_with(driver, str(find_library()))
+    # The name in the library makes a later search for the driver find this one; another copy would answer no one.
+    _answer_with(driver, NAME if loaded is not None else str(find_library()))
 
 
 def list_guards() -> tuple[tuple[object, object, object], ...]:

@@ -197,3 +197,25 @@ def test_the_manual_lists_the_variable_of_every_setting() -> None:
     assert dict(listed) == {
         name: value if value.isdecimal() else f"`{value}`" if value else "none" for name, value in defaults.items()
     }
+
+
+_PROGRAM = """
+import os, sys
+import pyptx.driver
+pyptx.driver.activate("h100")
+from pyptx.runtime.bindings import call, load_api
+names = [call("cuDeviceGetName", 64, 0) for _ in [load_api()]]
+os.environ["XDG_CACHE_HOME"] = sys.argv[1]
+pyptx.driver.activate("b200")
+print(*(name.rstrip(bytes(1)).decode() for name in (*names, call("cuDeviceGetName", 64, 0))), sep=", ")
+"""
+
+
+def test_a_second_driver_answers_the_library_that_is_loaded(library: Path, tmp_path: Path) -> None:
+    """Also if the cache has moved, where another copy would be."""
+    process = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    first, second = process.stdout.split(", ")
+    assert "H100" in first
+    assert "B200" in second

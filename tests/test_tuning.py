@@ -45,7 +45,9 @@ def scale(x: Any, y: Any, *, factor: float = 2.0, step: int = 1, limit: int = 10
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of the cache."""
+    """Return the folder of the cache. The driver's library comes from the usual one: a process loads it once."""
+    pyptx.driver.activate()
+    pyptx.driver.deactivate()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "pyptx" / "tuning"
 

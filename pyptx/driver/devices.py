@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID, uuid5
 
-from pyptx.isa.limits import KIB, STATIC_SHARED, WARP_SIZE, sm_limits
+from pyptx.isa.limits import KIB, LARGEST_BLOCK, LARGEST_GRID, STATIC_SHARED, WARP_SIZE, sm_limits
 
 _NAMESPACE = UUID("7d6f3a52-5d1c-4a86-9a3e-6a1f0c8f2b11")
 _MIB, _GIB = 1 << 20, 1 << 30
@@ -55,7 +55,7 @@ def list_attributes(device: Device, ordinal: int) -> dict[int, int]:
     is_hopper = major >= 9
     numbers = dict.fromkeys(_YES, 1)
     numbers |= {
-        1: limits.threads_per_cta, 2: 1024, 3: 1024, 4: 64, 5: 2**31 - 1, 6: 65535, 7: 65535, 8: STATIC_SHARED,
+        1: limits.threads_per_cta, 8: STATIC_SHARED, **dict(enumerate((*LARGEST_BLOCK, *LARGEST_GRID), 2)),
         9: 64 * KIB, 10: WARP_SIZE, 11: 2**31 - 1, 12: limits.registers, 13: device.clock, 14: 512, 16: device.sms,
         21: 131072, 22: 131072, 23: 65536, 24: 16384, 25: 16384, 26: 16384, 27: 32768, 28: 32768, 29: 2048, 30: 512,
         33: ordinal + 1, 36: device.memory_clock, 37: device.bus, 38: device.l2, 39: limits.threads, 40: 3,

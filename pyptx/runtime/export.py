@@ -12,10 +12,9 @@ from pyptx import __version__
 from pyptx.diagnostics import PtxError
 from pyptx.dsl.origin import find_definition
 from pyptx.emitter import emit
-from pyptx.isa.limits import sm_limits
+from pyptx.isa.limits import LARGEST_BLOCK, LARGEST_GRID, sm_limits
 from pyptx.runtime.c_launcher import write_header, write_source
-from pyptx.runtime.failures import write_extents
-from pyptx.runtime.planning import Plan
+from pyptx.runtime.planning import Plan, list_excesses
 from pyptx.runtime.rules import DRIVER
 from pyptx.specs import Layout, Tile
 from pyptx.toolchain import Cubin
@@ -49,28 +48,13 @@ def write_files(plan: Plan, text: str, cubins: Sequence[Cubin], folder: Path) ->
 
 def check_limits(plan: Plan, targets: Sequence[str]) -> None:
     """Raise PtxError if the launch exceeds what the devices of a target can run."""
-    definition, grid = plan.definition, (*plan.grid, 1, 1)[:3]
+    definition = plan.definition
     for target in targets:
-        checks = [
-            *(
-                (f"the grid's {axis}", size, limit)
-                for axis, size, limit in zip("xyz", grid, _LARGEST_GRID, strict=True)
-            ),
-            ("the block's z", definition.block[2], _LARGEST_BLOCK_Z),
-            ("bytes of dynamic shared memory", plan.kernel_trace.dynamic_shared, sm_limits(target).shared_per_cta),
-        ]
-        problems = [
-            f"{subject} must not exceed {limit}, found {value}" for subject, value, limit in checks if value > limit
-        ]
-        if any(size % part for size, part in zip(grid, definition.cluster, strict=True)):
-            cluster = write_extents(definition.cluster)
-            problems.append(f"the grid {write_extents(plan.grid)} must be a multiple of the cluster {cluster}")
+        limits = sm_limits(target)
+        problems = list_excesses(plan, LARGEST_GRID, LARGEST_BLOCK, limits.threads_per_cta, limits.shared_per_cta)
         if problems:
             message = f"`{definition.name}` for {target}: {'; '.join(problems)}"
             raise PtxError([DRIVER.report(find_definition(definition.function), message)])
-
-
-_LARGEST_GRID, _LARGEST_BLOCK_Z = (2**31 - 1, 65535, 65535), 64
 
 
 def describe(plan: Plan, cubins: Sequence[Cubin], files: Mapping[str, bytes]) -> dict[str, Any]:

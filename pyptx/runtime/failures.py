@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from pyptx.diagnostics import PtxError
 from pyptx.runtime.bindings import CallError
-from pyptx.runtime.planning import Plan, find_place
+from pyptx.runtime.planning import Plan, find_place, write_extents
 from pyptx.runtime.rules import DRIVER
 
 FAULTS = frozenset((700, 702, 710, 714, 715, 716, 717, 718, 719))
@@ -42,8 +42,3 @@ def make_error(plan: Plan, why: CallError) -> PtxError:
         help = "a capture cannot wait for the stream of an array: make the arrays in the stream that is captured"
     message = f"`{definition.name}` cannot be launched: {why}"
     return PtxError([DRIVER.report(find_place(definition), message, notes=notes, help=help)])
-
-
-def write_extents(extents: tuple[int, ...]) -> str:
-    """Return a grid, block or cluster for a message."""
-    return "×".join(map(str, extents))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping
-from math import prod
 from typing import Any, NoReturn
 
 from pyptx.diagnostics import PtxError
@@ -13,10 +12,10 @@ from pyptx.driver import AFTER_RESTART
 from pyptx.dsl.origin import find_definition
 from pyptx.runtime import extension
 from pyptx.runtime.bindings import CallError, call, check, in_context, load_api
-from pyptx.runtime.failures import explain_failures, make_error, write_extents
+from pyptx.runtime.failures import explain_failures, make_error
 from pyptx.runtime.modules import Loaded, find_loaded
 from pyptx.runtime.parameters import encode_plan
-from pyptx.runtime.planning import Plan
+from pyptx.runtime.planning import Plan, list_excesses
 from pyptx.runtime.rules import DRIVER
 from pyptx.runtime.streams import is_capturing
 from pyptx.sim.program.frames import lay_out
@@ -112,23 +111,13 @@ def make_launcher(
 def check_limits(plan: Plan, device: int) -> None:
     """Raise PtxError if a launch exceeds what a device can run."""
     names = load_api().CUdevice_attribute
-    grid, shared = (*plan.grid, 1, 1)[:3], plan.kernel_trace.dynamic_shared
-    checks = [
-        ("the grid's x", grid[0], names.CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
-        ("the grid's y", grid[1], names.CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
-        ("the grid's z", grid[2], names.CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z),
-        ("threads of a block", prod(plan.definition.block), names.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-        ("bytes of dynamic shared memory", shared, names.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
-    ]
-    problems = [
-        f"{subject} must not exceed {limit}, found {value}"
-        for subject, value, name in checks
-        if value > (limit := find_limit(name, device))
-    ]
-    cluster = (*plan.definition.cluster, 1, 1)[:3]
-    problems += [
-        f"the grid {write_extents(plan.grid)} must be a multiple of the cluster {write_extents(cluster)}"
-    ] * any(size % part for size, part in zip(grid, cluster, strict=True))
+    grid, block = (
+        [find_limit(getattr(names, f"CU_DEVICE_ATTRIBUTE_MAX_{part}_DIM_{axis}"), device) for axis in "XYZ"]
+        for part in ("GRID", "BLOCK")
+    )
+    threads = find_limit(names.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device)
+    shared = find_limit(names.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device)
+    problems = list_excesses(plan, grid, block, threads, shared)
     if problems:
         message = f"`{plan.definition.name}` on device {device}: {'; '.join(problems)}"
         raise PtxError([DRIVER.report(find_definition(plan.definition.function), message)])

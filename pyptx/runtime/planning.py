@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Protocol, TypedDict, Unpack
 
 from pyptx.diagnostics import PtxError, PythonFrame
@@ -135,3 +136,27 @@ def find_place(definition: Definition) -> PythonFrame | None:
     """Return the place of the function that defines a kernel, None for an exported one."""
     place = find_definition(definition.function)
     return None if place is None or is_ours(place.code) else place
+
+
+def list_excesses(plan: Plan, grid: Sequence[int], block: Sequence[int], threads: int, shared: int) -> list[str]:
+    """Return what of a launch exceeds the limits of a device: of each extent of grids and blocks, of a block's threads,
+    and of bytes of dynamic shared memory."""
+    definition, extents = plan.definition, (*plan.grid, 1, 1)[:3]
+    checks = [
+        *((f"the grid's {axis}", *sizes) for axis, *sizes in zip("xyz", extents, grid, strict=True)),
+        *((f"the block's {axis}", *sizes) for axis, *sizes in zip("xyz", definition.block, block, strict=True)),
+        ("threads of a block", prod(definition.block), threads),
+        ("bytes of dynamic shared memory", plan.kernel_trace.dynamic_shared, shared),
+    ]
+    problems = [f"{subject} must not exceed {limit}, found {size}" for subject, size, limit in checks if size > limit]
+    cluster = (*definition.cluster, 1, 1)[:3]
+    if any(size % part for size, part in zip(extents, cluster, strict=True)):
+        problems.append(
+            f"the grid {write_extents(plan.grid)} must be a multiple of the cluster {write_extents(cluster)}"
+        )
+    return problems
+
+
+def write_extents(extents: Sequence[int]) -> str:
+    """Return a grid, block or cluster for a message."""
+    return "×".join(map(str, extents))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from math import prod
+from operator import gt
 
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import read, read_pointers
@@ -14,7 +15,7 @@ from pyptx.driver.operations import Launch
 from pyptx.driver.process import Context, Driver, Thread, find_callers
 from pyptx.driver.signatures import entry
 from pyptx.driver.streams import find_stream, submit
-from pyptx.isa.limits import sm_limits
+from pyptx.isa.limits import LARGEST_BLOCK, LARGEST_GRID, sm_limits
 
 _CONFIG = struct.Struct("<7I4xQQI")
 _ATTRIBUTE = struct.Struct("<I4x64s")
@@ -69,7 +70,9 @@ def make_launch(driver: Driver, context: Context, kernel: Kernel, config: Config
     device = context.device
     grid, block, shared, cluster = config.grid, config.block, config.shared, config.cluster
     limits = sm_limits(driver.devices[device].target)
-    if not all((*grid, *block)) or max(grid[1:]) > 65535 or block[2] > 64 or prod(block) > limits.threads_per_cta:
+    sizes, largest = (*grid, *block), (*LARGEST_GRID, *LARGEST_BLOCK)
+    is_too_large = prod(block) > limits.threads_per_cta or any(map(gt, sizes, largest))
+    if is_too_large or not all(sizes):
         raise DriverError(Code.ERROR_INVALID_VALUE)
     most = kernel.limit_shared(driver, device)
     if shared > most:

@@ -10,14 +10,14 @@ import numpy as np
 
 from pyptx.diagnostics import PtxError, format_count
 from pyptx.ir import Function
-from pyptx.isa.limits import THREADS_PER_CTA, shared_limit
+from pyptx.isa.limits import LARGEST_BLOCK, LARGEST_GRID, THREADS_PER_CTA, shared_limit
 from pyptx.isa.targets import find_target
 from pyptx.sim.program.blocks import Program
 from pyptx.sim.rules import faults
 
 Dim = int | Sequence[int]
 Dim3 = tuple[int, int, int]
-_MOST = {"grid": (2**31 - 1, 65535, 65535), "block": (THREADS_PER_CTA, THREADS_PER_CTA, 64)}
+_MOST = {"grid": LARGEST_GRID, "block": LARGEST_BLOCK}
 _MOST_BITS = 256
 """The widest integer that an option accepts."""
 _MOST_CLUSTER = 16

@@ -74,6 +74,12 @@ WRONG = {
     "a load over the source of a store": ("@%p0 cp.async.bulk.wait_group 0;", again("%a, {0, %from}", 256)),
     "a load over what lanes wrote": ("fence.proxy.async.shared::cta;", again("%a, {0, %from}", 0)),
     "a source that lanes wrote": ("// start", "st.global.u32 [%words+8], %t;"),
+    "a source that another CTA wrote before a barrier of its own": (
+        "// start",
+        "and.b32 %r2, %cta, 1; mad.lo.s32 %r2, %r2, -1024, 512; mad.wide.s32 %words, %r2, 1, %words;\n"
+        "mad.wide.u32 %words, %t, 16, %words; st.global.v4.u32 [%words], {%t, %t, %t, %t};\n"
+        "fence.proxy.async; bar.sync 0;",
+    ),
     "a box that lanes wrote": ("// start", "st.shared.u32 [box+8], %t;"),
 }
 RIGHT = {

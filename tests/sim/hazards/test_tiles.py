@@ -103,6 +103,23 @@ def test_one_store_after_the_barrier_races(size: int) -> None:
     assert set(ctas.codes()) == {"PTX0901"}
 
 
+def test_a_fence_of_readers_before_they_know_the_stores_does_not_order_them() -> None:
+    """Neither do fences of all threads of one warpgroup for what another has stored."""
+    engine = Hazards()
+    grid = engine.launch(_place(1), 2 * WARPS * 32, slots=1, shared_bytes=BYTES)
+    engine.start(grid, [0], [0])
+    everyone = Group(grid.list_threads(0))
+    readers, writers = everyone[list(range(WARPS * 32))], everyone[list(range(WARPS * 32, 2 * WARPS * 32))]
+    addresses = grid.find_shared_base(0) + np.arange(WARPS * 32) * 16
+    engine.access(store(_place(5), Space.SHARED, 16), writers, addresses)
+    engine.sync.proxy_fence(readers, [Space.SHARED])
+    engine.barriers.bar(everyone, _place(2), 0, None, "sync")
+    engine.wgmma.fence(readers)
+    rows = Rows(np.array([[grid.find_shared_base(0) >> 4]]) + np.arange(WARPS * 32), 1)
+    engine.wgmma.issue_all([readers], _place(3), [rows], frozenset({1}))
+    assert {finding.rule.code for finding in engine.findings} == {"PTX0920"}
+
+
 def test_a_tile_of_pieces_of_several_sizes() -> None:
     ctas = Ctas(2)
     ctas.store(5, 2)

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", metavar="FILE.py:NAME", help="a kernel, or a function that returns one")
     parser.add_argument(
         "values", nargs="*", default=[], metavar="VARIABLE=VALUE",
-        help="shape variables and template parameters: m=4096",
+        help="shape variables, template parameters, and parameters of the function that returns the kernel: m=4096",
     )  # fmt: skip
     parser.add_argument("--out", metavar="DIR", default=".", help="the directory to write (default: this one)")
     parser.add_argument("--arch", metavar="SM", help="trace the kernel for this target instead of its own")
@@ -57,12 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     try:
-        _check_factory(args.kernel)
-        kernel = load_kernel(args.kernel)
+        grid = _parse_grid(args.grid)
+        kernel, values = load_kernel(args.kernel, _parse_values(args.values))
         if kernel is None:
             raise Unusable(f"expected FILE.py:NAME, found {args.kernel}")
-        values = _parse_values(args.values)
-        grid = _parse_grid(args.grid)
     except (Unreadable, Unusable) as error:
         complain(str(error))
         return UNUSABLE
@@ -83,31 +81,6 @@ def run(args: argparse.Namespace) -> int:
     if os.environ.get(SWITCH) != "0" and (problem := explain_problem("cubins")):
         complain(f"nothing is kept in the cache, so compiling again takes as long: {problem}")
     return OK
-
-
-def _check_factory(text: str) -> None:
-    """Raise Unusable if a text names a function that needs arguments: none are passed."""
-    path, _, name = text.rpartition(":")
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return  # Loading it says why.
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == name and not node.decorator_list:
-            needed = _list_required(node.args)
-            if needed:
-                raise Unusable(
-                    f"{path}:{node.lineno}: `{name}` is called without arguments, but needs {', '.join(needed)}: give "
-                    "defaults, or add a function without parameters that calls it"
-                )
-
-
-def _list_required(parameters: ast.arguments) -> list[str]:
-    """Return the names of the parameters without a default."""
-    positional = [*parameters.posonlyargs, *parameters.args]
-    keywords = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
-    needed = positional[: len(positional) - len(parameters.defaults)]
-    return [parameter.arg for parameter in [*needed, *(keyword for keyword, default in keywords if default is None)]]
 
 
 def _print_user_frames(error: Exception) -> bool:

@@ -237,7 +237,7 @@ def _load_kernel(
     kernel's outputs)."""
     if len(files) > 1 and any(_strip_kernel_name(file).endswith(".py") for file in files):
         raise Misused("only PTX files can be linked: a Python kernel runs alone")
-    kernel = sim_kernels.load_kernel(files[0])
+    kernel, _ = sim_kernels.load_kernel(files[0])
     if kernel is not None:
         source, names = read(files[0].rpartition(":")[0]), sim_kernels.list_names(kernel)
         _check_count(kernel.name, names[: len(kernel.in_specs)] if len(specs) < len(names) else names, specs)

@@ -11,6 +11,7 @@ import pytest
 from pyptx.cli import FINDINGS, OK, UNUSABLE, main
 
 _KERNEL = """
+from functools import cache
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32
 
@@ -40,6 +41,19 @@ def fails(x, *, factors=None):
 
 def make(stages, depth=2, *, width):
     return nothing
+
+@cache
+def make_scaled(scale, /, n, *, kind="plain"):
+    @kernel(arch="sm_80", in_specs=[Tile("n", f32)], grid=(n,), block=(scale, 1, 1))
+    def scaled(x, *, kind=kind, depth=1):
+        ptx.ret()
+    return scaled
+
+def double_twice(x, y):
+    ptx.ret()
+
+def forget():
+    nothing
 """
 
 
@@ -87,6 +101,13 @@ def test_it_says_once_why_nothing_is_kept(
     assert capsys.readouterr().err == ""
 
 
+def test_a_function_that_returns_a_kernel_gets_its_values(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", *"kernels.py:make_scaled scale=64 n=128 depth=3".split()]) == OK
+    manifest = json.loads(Path("scaled.json").read_text("utf-8"))
+    assert (manifest["grid"], manifest["block"], manifest["shape_variables"]) == ([128], [64, 1, 1], {"n": 128})
+    assert capsys.readouterr().err == ""
+
+
 WRONG = [
     ("kernels.py:double", "pyptx: kernel `double`: missing: n; pass by keyword: n, factor, kind"),
     ("kernels.py:double n=64 m=3", "pyptx: kernel `double`: unknown: m; pass by keyword: n, factor, kind"),
@@ -105,12 +126,22 @@ WRONG = [
     ("kernels.py:double n=64 --grid -1,2", "pyptx: argument --grid: expected one to three positive integers, such as"),
     ("kernels.py:double n=64 --grid", "pyptx: argument --grid: expected one to three positive integers, such as 8,4,1"),
     ("", "pyptx: the following arguments are required: FILE.py:NAME (see `pyptx compile --help`)"),
-    ("kernels.py:make stages=3 width=4", (
-        "pyptx: kernels.py:29: `make` is called without arguments, but needs stages, width: give defaults, or add a "
-        "function without parameters that calls it"
+    ("kernels.py:make depth=3", (
+        "pyptx: kernels.py:30: `make` needs stages, width: add stages=VALUE width=VALUE; a function that is the kernel "
+        "itself needs @kernel"
+    )),
+    ("kernels.py:make stages=3 width=4 m=1 k=2", (
+        "pyptx: kernels.py:30: neither `make` nor its kernel `nothing` takes m, k; they take stages, depth, width"
+    )),
+    ("kernels.py:forget", (
+        "pyptx: kernels.py:43: expected `forget` to return a kernel, found NoneType; a function that is the kernel "
+        "itself needs @kernel"
     )),
     ("kernels.py:nothing", "pyptx: the kernel has no grid; pass grid= to @kernel or to the call"),
-    ("kernels.py:absent", "pyptx: kernels.py has no kernel `absent`"),
+    ("kernels.py:absent", (
+        "pyptx: kernels.py has no kernel `absent`, nor a function of this name that returns one; its kernels: double, "
+        "nothing, fails\n"
+    )),
     ("absent.py:double", "pyptx: absent.py: no such file"),
     ("kernels.ptx", "pyptx: expected FILE.py:NAME, found kernels.ptx"),
     ("kernels.py:double n=64 --out kernels.py", "pyptx: kernels.py: File exists"),
@@ -132,13 +163,13 @@ def test_a_wrong_command_line_is_one_line(words: str, message: str, capsys: pyte
 
 def test_a_mistake_in_a_kernel_is_at_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "kernels.py:double", "n=64", "kind=other"]) == FINDINGS
-    assert capsys.readouterr().err.startswith("kernels.py:13: error[PTX08")
+    assert capsys.readouterr().err.startswith("kernels.py:14: error[PTX08")
 
 
 def test_a_grid_that_no_launch_can_have_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "kernels.py:double", "n=100000000000000"]) == FINDINGS
     expected = (
-        "kernels.py:9: error[PTX1004]: `double` for sm_80: the grid's x must not exceed 2147483647, found 1562500"
+        "kernels.py:10: error[PTX1004]: `double` for sm_80: the grid's x must not exceed 2147483647, found 1562500"
     )
     assert capsys.readouterr().err.startswith(expected)
     assert os.listdir() == ["kernels.py"]
@@ -147,8 +178,8 @@ def test_a_grid_that_no_launch_can_have_is_refused(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("words", "places", "message"),
     [
-        ("n=128 factors={}", ["26, in fails", "20, in read_factor"], "KeyError: 'low'"),
-        ("n=64", ["22, in <lambda>"], "ZeroDivisionError: "),
+        ("n=128 factors={}", ["27, in fails", "21, in read_factor"], "KeyError: 'low'"),
+        ("n=64", ["23, in <lambda>"], "ZeroDivisionError: "),
     ],
     ids=["kernel", "grid"],
 )

@@ -470,6 +470,14 @@ def test_a_python_kernel_takes_its_outputs_with_values_behind_its_inputs(pyptx: 
     assert np.load("counts.npy").tolist() == [1 + 400 * (index == 7) for index in range(256)]
 
 
+def test_a_function_that_needs_values_returns_no_kernel_to_run(pyptx: Command) -> None:
+    Path("factory.py").write_text("def make(width):\n    return None\n", "utf-8")
+    assert pyptx("factory.py:make").err == (
+        "pyptx: factory.py:1: `make` needs width: give defaults, or add a function without parameters that calls it; a "
+        "function that is the kernel itself needs @kernel\n"
+    )
+
+
 BAD_KERNELS: dict[str, tuple[list[str], str]] = {
     "no file": (["none.py:make"], "none.py: no such file"),
     "no name": ([VECTORS], f"also name the kernel: {VECTORS}:NAME"),

@@ -6,7 +6,7 @@ swizzle spreads rows over the banks. Tiles of 128 x 256 need the fewest bytes pe
 warps with 64 x 64 sums each. CTAs take the tiles in bands, so that those in flight share rows and columns in L2.
 
 The protocol: `examples/parts/cp_async_ring.py` has the ring: one group of copies per stage and thread, one `bar.sync`
-per stage.
+of all 256 threads per stage.
 
 K is a multiple of 8: rows are copied in chunks of 16 bytes.
 """

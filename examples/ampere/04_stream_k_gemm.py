@@ -9,10 +9,11 @@ The protocol of a CTA's flag, 0 or 1:
 
 - The CTA stores sums that belong to another's tile to its part of `workspace`. After `bar.sync`, thread 0 sets the flag
   by `st.release.gpu`, which publishes the sums of all threads.
-- Thread 0 of the owner waits by `ld.acquire.gpu` until the flag is 1; `bar.sync` hands the sums to its CTA. It then
-  zeroes the flag for the next launch. The caller zeroes the flags once.
+- Thread 0 of the owner waits by `ld.acquire.gpu` until the flag is 1, and zeroes it for the next launch; then
+  `bar.sync` hands the sums to its CTA. The caller zeroes the flags once.
 
-All CTAs must run at once: no more CTAs than SMs. Otherwise as `03_pipelined_gemm.py`, whose loop over K this is.
+All CTAs must run at once: no more CTAs than SMs. Otherwise as `03_pipelined_gemm.py`, whose loop over K this is; one
+more `bar.sync` follows the loop, because the next tile uses the ring again.
 """
 
 from __future__ import annotations

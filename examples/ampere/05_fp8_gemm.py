@@ -7,7 +7,7 @@ spans one stage, 128 elements of K, and f32 additions add it to the totals. Sums
 is why warps have tiles of 64 x 32.
 
 The protocol: `examples/parts/cp_async_ring.py` has the ring: one group of copies per stage and thread, one `bar.sync`
-per stage.
+of all 256 threads per stage.
 
 K is a multiple of 16: rows are copied in chunks of 16 bytes.
 """

@@ -4,6 +4,8 @@ The idea: each warp reads 32 adjacent floats of an input row and writes 32 adjac
 global accesses are coalesced; a 32 x 32 tile of shared memory transposes them. Reading a column of a plain tile would
 access one bank from all 32 lanes. Here element (y, x) is stored in column x ^ y of its row: for a fixed x all banks
 x ^ y differ, and for a fixed y, too. There are no bank conflicts and no padding.
+
+The protocol: one `bar.sync 0` of all threads, between writing and reading the tile.
 """
 
 from __future__ import annotations

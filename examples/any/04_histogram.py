@@ -4,6 +4,8 @@ The idea: use atomics where they are cheap. Each CTA counts in shared memory and
 end: 256 global atomics per CTA instead of one per byte. Each lane has bins of its own: bin v of lane l is in bank l, so
 the 32 atomics of a warp never meet in a bank. Threads read 16 bytes at a time, and two vectors before they count the
 first. The caller zeroes the counters.
+
+The protocol: `bar.sync 0`, all threads, twice: after the bins are zeroed, and after all bytes are counted.
 """
 
 from __future__ import annotations

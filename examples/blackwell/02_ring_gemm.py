@@ -6,13 +6,13 @@ The idea: a ring of stages. `01_tcgen05_tile` loads, waits and multiplies in tur
 stages ahead of the MMA issuer, which hides the latency. The rate of the loads remains: 48 KB per 512 cycles are 96
 bytes per cycle, and one SM takes in about 81. `03_two_sm_gemm` removes this limit.
 
-The protocol; producer and issuer are one lane each, of warps 0 and 1, and each follows the ring with its own stage and
-phase:
+The protocol; producer and issuer are one lane each, of warps 0 and 1. n = 0, 1, … counts the uses of a stage, and the
+parity of phase n is n mod 2:
 
 - `full`, one for each of the four stages: one arrival, the producer's, and the 48 KiB of both tiles. The issuer waits
-  for the phase.
+  for phase n.
 - `empty`, one per stage: one arrival by `tcgen05.commit` when the products that read the stage are complete. The
-  producer waits for the previous phase, which on a new mbarrier counts as complete.
+  producer waits for phase n - 1, which for n = 0 counts as complete on a new mbarrier.
 - `done`: one arrival by `tcgen05.commit` after the last product, in its only phase. All four warps wait for it; then
   each writes its 32 rows of the tile (`OutputWarp` in `examples/parts/tensor_memory.py`).
 - `bar.sync 0`, all threads, twice: `allocate` and `free` in the same file.

@@ -7,15 +7,16 @@ of 512 cycles, 64 bytes per cycle; in `02_ring_gemm` it needs 96, but takes in o
 leave room for six of them. One thread of the leader CTA issues the products of the pair. The sums are in tensor memory,
 128 rows in each CTA.
 
-The protocol; each CTA has a producer, the leader an issuer:
+The protocol; each CTA has a producer, the leader an issuer. n = 0, 1, … counts the uses of a stage, and the parity of
+phase n is n mod 2:
 
 - `full`, one for each of the six stages, used in the leader CTA only: one arrival, from the leader's producer, and the
   64 KiB of BOTH CTAs. The peer's copies signal the leader's mbarrier, which `cta_group::2` permits. The issuer waits
-  for the phase.
+  for phase n.
 - `empty`, one per stage in each CTA: one arrival by `tcgen05.commit`, which signals both CTAs, when the products that
-  read the stage are complete. Each CTA's producer waits for the previous phase; its first wait passes. Only then does
-  the peer load new bytes, so they cannot arrive in an earlier phase of `full`.
-- `done`, one in each CTA: one arrival by the same commit after the last product. All warps of the CTA wait for phase 0.
+  read the stage are complete. Each CTA's producer waits for phase n - 1; its first wait passes. Only then does the
+  peer load new bytes, so they cannot arrive in an earlier phase of `full`.
+- `done`, one in each CTA: one arrival by a commit to both CTAs after the last product. All warps wait for phase 0.
 - `cluster.sync`, all threads of both CTAs, twice: `allocate` and `free` in `examples/parts/tensor_memory.py`.
 """
 

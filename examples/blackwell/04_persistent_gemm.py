@@ -12,7 +12,8 @@ Cluster launch control distributes the tiles (`examples/parts/tile_queue.py`): 2
 of a B200 are 3.46 rounds. Tiles are numbered down bands of 8 rows: 74 concurrent tiles read about 8 panels of `a` and 9
 of `b`. Row by row they would read 5 and 16 for N = 4096, and 3 and 32 for N = 8192.
 
-The protocol; every ring has its own stage and phase, and a producer's first wait passes on a new mbarrier:
+The protocol; n = 0, 1, … counts the uses of a stage or half in all tiles. Readers wait for phase n, of parity n mod 2,
+writers for the previous phase, which for n = 0 counts as complete on a new mbarrier:
 
 - `full`, for each of the six stages, used in the leader CTA only: one arrival, from the leader's producer, and the 64
   KiB of both CTAs. The MMA issuer waits for it.

@@ -12,9 +12,10 @@ The rest is `04_persistent_gemm`, with one change: sums of 2 x 256 columns would
 columns per tile the sums take 384 columns, and six stages of factors take 12 each. A stage is 384 cycles of products
 and 29.5 KB, 79 bytes per cycle: just below the 81 that an SM takes in.
 
-The protocol is that of `04_persistent_gemm`, except that `full` also counts the bytes of the factors, 59 KiB in all. In
-mxfp8 every stage has its own columns of factors, so the commit that frees a stage in shared memory frees them as well;
-within a thread, products are ordered after copies. `08_nvfp4_gemm` is this kernel in nvfp4, and says what it adds.
+The protocol is that of `04_persistent_gemm`, also with six stages, but `full` counts the bytes of the factors, too: 59
+KiB in all. In mxfp8 every stage has its own columns of factors, so the commit that frees a stage in shared memory frees
+them as well; within a thread, products are ordered after copies. `08_nvfp4_gemm` is this kernel in nvfp4, and says what
+it adds.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ A warp whose 32 rows belong to the group stores them by TMA (`OutputWarp` in `ex
 warp with the group's last row, each thread stores its own row, 16 bytes at a time, if it belongs to the group.
 
 The rest, with its protocol, is `04_persistent_gemm` without the tile queue. All threads of a CTA first copy the sizes
-to shared memory; the `cluster.sync` of `allocate` publishes these as well.
+to shared memory; the `cluster.sync` of `allocate` publishes these as well. An output warp without rows of the group
+reads no sums, but arrives at `sums_empty` like the others.
 """
 
 from __future__ import annotations

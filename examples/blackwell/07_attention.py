@@ -16,9 +16,9 @@ when a larger score appears. That passes 64 KB through registers, so it is done 
 warps, and only if the new peak exceeds the old one by more than 2 ** 8; smaller growth leaves the old peak in use, and
 the sums in f32 have room for it.
 
-The protocol; each task toggles its own parity, and a warp arrives once, by its elected lane, after `bar.warp.sync`.
-`full_k`, `full_v`, `empty_k` and `empty_v` are one for each of two stages, which both tiles share; the others are one
-for each tile i, with one phase per block of keys:
+The protocol; each task toggles its own parity, from 0, and a warp arrives once, by its elected lane, after
+`bar.warp.sync`. `full_k`, `full_v`, `empty_k` and `empty_v` are one for each of two stages, which both tiles share; the
+others are one for each tile i, with one phase per block of keys. On a new mbarrier, the previous phase is complete:
 
 - `full_q`, `full_k`, `full_v`: one arrival, the producer's, and 32 KiB. The issuer waits, for `full_q` once.
 - `empty_k`, `empty_v`: one arrival by the commit after both tiles' products. The producer waits for the previous phase.
@@ -27,9 +27,9 @@ for each tile i, with one phase per block of keys:
 - `factor_full`: 4 softmax warps, which have written their rows' factors to shared memory: one phase for each block but
   the first, and a last one with the inverse totals. The correction warps wait. `factor_empty`: 4 correction warps,
   which have read the factors; the totals are not acknowledged. Softmax waits for the previous phase.
-- `summed`: one arrival by the commit after the second product. The correction warps wait before they touch the sums.
-- `corrected`: 4 correction warps, for each block but the first. The issuer waits for the previous phase, which makes
-  the first wait pass.
+- `summed`: one arrival by the commit after the second product. The correction warps wait for the product of block
+  j - 1 before they rescale the sums for block j, and for that of the last block at the end.
+- `corrected`: 4 correction warps, for each block but the first. The issuer waits for the previous phase.
 - `bar.sync 0`, all threads, twice: `allocate` and `free` in `examples/parts/tensor_memory.py`.
 
 The products of a block of scores overwrite the weights of the previous block. The issuer is one thread, whose products

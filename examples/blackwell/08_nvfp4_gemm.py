@@ -11,7 +11,8 @@ beside 28 KiB of operands: 90 bytes per cycle, 11 % more than the 81 that an SM 
 
 The protocol adds one mbarrier to that of `05_block_scaled_gemm`, used in the leader CTA only, for each of the two
 places for factors: `free`, with one arrival by `tcgen05.commit` when the products that read them are complete. The MMA
-issuer waits for the previous phase before it copies new factors there. `full` counts 68 KiB.
+issuer waits for the previous phase before it copies new factors there. `full` counts 68 KiB; it and `empty` have five
+stages.
 """
 
 from __future__ import annotations

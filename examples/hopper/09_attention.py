@@ -24,7 +24,7 @@ The protocol:
 - `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 
 TMA writes and wgmma reads in the async proxy, and phases and waits order them: no proxy fence is needed. A causal
-consumer whose diagonal ends earlier leaves out the last block: no one waits for its last arrival.
+consumer whose diagonal ends earlier skips the last block and its arrivals: no one waits for that phase.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ The protocol:
   covers the reads of all.
 - `counters`, one per key head, zero before the launch: one `atom.inc.acq_rel` by thread 0 of each split that stays. It
   wraps to zero at the last one, ready for the next launch. Split 0 stays even if the length is 0, and writes the zeros.
-- `bar.sync 0`, all threads, once: after the mbarriers are initialized.
+- `bar.sync 0`, all 160 threads, once: after the mbarriers are initialized. The producer is one warp.
 """
 
 from __future__ import annotations

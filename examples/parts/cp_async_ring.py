@@ -4,8 +4,9 @@ Knows how tiles get from global memory to the fragments of `WarpTile`, and the p
 K are bytes. Bytes outside the matrices become zeros, which add nothing to the sums.
 
 The protocol of a stage: every thread commits one group of copies per stage. `wait_group` completes the thread's own
-copies of the stage, and the `bar.sync` after it everyone's. The same barrier shows that all threads have read the
-stage before, which is filled next.
+copies of the stage, and the `bar.sync 0` after it, of all threads, everyone's. The same barrier shows that all threads
+have read the stage before, which is filled next. Fragments are loaded one step ahead, at the end from a stage of zeros,
+so n tiles along K take n + 1 barriers.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ The protocol of a slot for one response, of which there are two (`SLOTS`) in eac
 
 - `full`, in each CTA: one arrival with 16 expected bytes, from the scheduler, one thread of the leader CTA, which
   arrives in every CTA; the response itself completes them. The multicast writes the response and signals the mbarrier
-  in every CTA. Readers wait for the phase of their ring.
+  in every CTA. In use n of the slot, from 0, readers wait for phase n.
 - `empty`, used in the leader CTA only: one arrival per reader of every CTA, the scheduler included. The scheduler waits
-  for the phase before its ring's; the first wait passes on a new mbarrier.
+  for phase n - 1; the first wait passes on a new mbarrier.
 - Readers read the response through the generic proxy, and the next response is written through the async proxy. So
   each reader executes `fence.proxy.async` between its read and its arrival.
 """

@@ -1,12 +1,15 @@
 """A ring of shared memory stages that one thread fills by TMA, for consumer warps that read them by `ldmatrix`.
 
-The protocol of a stage, with two mbarriers:
+The protocol of a stage, whose uses are numbered from n = 0, with two mbarriers:
 
-- `full`: one arrival, the producer's, and the bytes of all copies of the stage. Consumers wait for the phase of their
-  ring. That completes the copies for them; no fence is needed.
-- `empty`: one arrival per consumer warp, whose lanes have all read the stage. The producer waits for the phase before
-  its ring's, which counts as complete on a new mbarrier. The consumers read through the generic proxy and TMA writes
-  through the async proxy, so the producer executes `fence.proxy.async` between the wait and the copies.
+- `full`: one arrival, the producer's, and the bytes of all copies of the stage. Consumers wait for phase n, of parity
+  n mod 2. That completes the copies for them; no fence is needed.
+- `empty`: one arrival per consumer warp, after a `bar.warp.sync` has shown that its lanes have read the stage. The
+  producer waits for phase n - 1, which for n = 0 counts as complete on a new mbarrier. The consumers read through the
+  generic proxy and TMA writes through the async proxy, so the producer executes `fence.proxy.async` between the wait
+  and the copies.
+
+All threads execute one `bar.sync 0`, after the mbarriers are initialized.
 
 The producer fills one stage more than there are tiles along K. It lies outside of the matrices and holds zeros:
 consumers load fragments one step ahead, at the end from that stage.

@@ -5,8 +5,8 @@ The idea: sm_120 has the TMA and the mbarriers of Hopper, but neither wgmma nor 
 with zeros and costs the four consumer warps no instructions. Their loop is `ldmatrix` and products, with fragments
 loaded one step ahead: products of one warp per scheduler, all independent, keep the tensor cores busy.
 
-The protocol: `examples/parts/tma_ring.py` has the ring: `full` with one arrival and the bytes of a stage, `empty` with
-one arrival per consumer warp.
+The protocol: `examples/parts/tma_ring.py` has the ring. Each of three stages has `full`, with one arrival and 32 KiB,
+and `empty`, with four arrivals, one per consumer warp.
 
 K is a multiple of 8, because rows of a tensor map are a multiple of 16 bytes.
 """

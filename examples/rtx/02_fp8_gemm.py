@@ -4,8 +4,8 @@ The idea: 128 elements of 8 bits have the bytes of 64 of 16 bits, so stages, swi
 kernel, and half as many stages cover K. Values of e4m3 end at 448, so tensors are stored divided by a factor each. The
 product of both factors, a tensor of one f32, multiplies the sums when they are written.
 
-The protocol: `examples/parts/tma_ring.py` has the ring: `full` with one arrival and the bytes of a stage, `empty` with
-one arrival per consumer warp.
+The protocol: `examples/parts/tma_ring.py` has the ring. Each of three stages has `full`, with one arrival and 32 KiB,
+and `empty`, with four arrivals, one per consumer warp.
 
 M may be any number, N is even, K a multiple of 16, because rows of a tensor map are a multiple of 16 bytes.
 """

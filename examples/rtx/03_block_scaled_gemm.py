@@ -8,8 +8,8 @@ four words for 64 x 64 sums, and uses each in many products.
 Scales come in words of four blocks along K, (K / 128, M) for MXFP8 and (K / 64, M) for NVFP4: the words of a tile are
 then contiguous, and TMA loads them into the stage of the elements they belong to.
 
-The protocol: `examples/parts/tma_ring.py` has the ring: `full` with one arrival and the bytes of a stage, scales
-included, and `empty` with one arrival per consumer warp.
+The protocol: `examples/parts/tma_ring.py` has the ring. Each of two stages has `full`, with one arrival and 33 KiB for
+MXFP8 or 36 for NVFP4, scales included, and `empty`, with four arrivals, one per consumer warp.
 
 M and N are multiples of 4, rows of the operands of 32 bytes. Scales of blocks past the end of K must not be NaN.
 """

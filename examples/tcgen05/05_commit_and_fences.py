@@ -6,7 +6,7 @@ full: `tcgen05.commit` makes the hardware arrive at an mbarrier when all that th
 
 The protocol:
 
-- `loaded`: one arrival, from warp 0's thread, and the bytes of all tiles. The same thread waits for phase 0.
+- `loaded`: one arrival, from warp 0's thread, and the 2.5 KiB of all five tiles. The same thread waits for phase 0.
 - `full`: one arrival per tile, by commit. Warp 1 waits for phase t (parity t mod 2) before it reads tile t. Commit
   implies `fence::before_thread_sync`; after the wait, `fence::after_thread_sync` keeps the load behind it.
 - `empty`: 32 arrivals per tile, from the lanes of warp 1, after `wait::ld` (the registers have the values) and

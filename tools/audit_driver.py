@@ -2,7 +2,7 @@
 numba-cuda, Triton with PyTorch tensors on the CPU and TileLang, as H100 and as B200, and kernels of the CuTe DSL and
 Warp that programs launch themselves. Each must compute the right result. Planted errors must be reported at the line
 of the kernel and of the launch, or of the call of the program that is wrong, and nothing else but what compilers emit,
-which tools/driver_programs/accepted.json explains.
+which tools/driver_programs/accepted.json explains. Programs in docs/driver.md must print what the page shows.
 
 python -m tools.audit_driver [--cache build] [--python PYTHON]
 """
@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -23,9 +23,12 @@ from typing import Any
 
 from tools.corpus.packages import COMPILERS
 from tools.corpus.python_producers.build import PRODUCERS, install
+from tools.page_blocks import list_blocks, run_commands, save
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "tools"
+PAGE, IN_AUDIT = ROOT / "docs" / "driver.md", "in audit_driver"
+"""A page with programs, and how it marks the commands that run here."""
 SIMULATOR = "ml_dtypes==0.6.0", "tqdm==4.70.1"
 BINDINGS = "cuda-bindings==13.5.0"
 ENVIRONMENTS = {
@@ -183,6 +186,20 @@ def find_problem(python: Path, case: Case) -> tuple[str, list[tuple[str, str]]]:
     return problem, codes
 
 
+def find_problems_of_page(python: Path) -> Iterator[tuple[str, str]]:
+    """Run the commands of the page that are marked; yield the first line of each block, and what is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        for block in list_blocks(PAGE.read_text("utf-8")):
+            save(block, Path(folder))
+            if block.argument == IN_AUDIT:
+                problem = ""
+                try:
+                    run_commands(block, Path(folder), str(python), {"TRITON_DEFAULT_FP_FUSION": "1"})
+                except AssertionError as why:
+                    problem = str(why)
+                yield block.text.partition("\n")[0], problem
+
+
 def find_source(case: Case, item: dict[str, Any]) -> str:
     """Return the line of the source that a finding names."""
     if case.source.endswith(".ptx"):
@@ -239,11 +256,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         if explained:
             outcome += f" but {', '.join(explained)}, explained"
         print(f"{' '.join((*case.options, *case.words))}: {problem or outcome}", flush=True)
+    runs = len(CASES)
+    for command, problem in find_problems_of_page(pythons["driver"]):
+        print(f"{PAGE.name}, {command}: {problem or 'as shown'}", flush=True)
+        runs, problems = runs + 1, problems + bool(problem)
     for entry in read_accepted():
         if not any(entry["code"] == code and fnmatchcase(kernel, entry["kernel"]) for code, kernel in seen):
             print(f"{ACCEPTED.name}: {entry['code']} in {entry['kernel']} was not found: remove it")
             problems += 1
-    print(f"{len(CASES)} runs, {problems} with another outcome")
+    print(f"{runs} runs, {problems} with another outcome")
     return 1 if problems else 0
 
 

@@ -2,19 +2,21 @@
 
 `ptx`: parses and checks without errors, or, with `reports PTX0123` after the language, is reported with that code; a
 first line `// name.ptx` also saves it for the blocks below. `python`: runs, in one namespace per page; a first line
-`# name.py` saves it too. `cpp`: saved under the name in its first line `// name.cpp`; it builds without a warning,
-together with the exported launcher that it includes, and runs on the simulated driver without a finding. `console`:
-each `$ pyptx …` prints exactly what stands below it. `sh`: each line is a make target that exists. `text`: nothing to
-run.
+`# name.py` saves it too, and `python program` is only saved. `cpp`: saved under the name in its first line
+`// name.cpp`; it builds without a warning, together with the exported launcher that it includes, and runs on the
+simulated driver without a finding. `cuda`: saved under the name in its first line. `console`: each `$ pyptx …` and
+`$ nvcc …` prints exactly what stands below it, except for addresses and where `…` leaves something out;
+`console in audit_driver` runs in that audit, which installs the packages. `sh`: each line is a make target that
+exists. `text`: nothing to run.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -27,37 +29,17 @@ from pyptx.driver.library import find_library
 from pyptx.driver.settings import Settings
 from pyptx.parser import parse
 from pyptx.toolchain import find_tool
+from tools import audit_driver
 from tools.generate import GENERATED
+from tools.page_blocks import FENCE, ROOT, Block, list_blocks, run_commands, save
 
-ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # The blocks of generated pages are rows of the table and examples of rules, which the tests of those layers run.
 WRITTEN = [page for page in PAGES if page.relative_to(ROOT).as_posix() not in GENERATED]
-FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block: its language, the rest of its first line, its text and its line in the page."""
-
-    language: str
-    argument: str
-    text: str
-    line: int
-
-
-def blocks(page: str) -> list[Block]:
-    page_blocks: list[Block] = []
-    for match in FENCE.finditer(page):
-        language, _, argument = match["info"].partition(" ")
-        page_blocks.append(Block(language, argument, match["text"], page.count("\n", 0, match.start()) + 1))
-    return page_blocks
 
 
 def run_ptx(block: Block, folder: Path, names: dict[str, object]) -> None:
-    name = re.match(r"// (\w+\.ptx)\n", block.text)
-    if name:
-        (folder / name[1]).write_text(block.text)
+    save(block, folder)
     module, syntax = parse(block.text, recover=True)
     findings = list(syntax or check(module))
     expected = re.fullmatch(r"reports (PTX\d{4})", block.argument)
@@ -68,17 +50,18 @@ def run_ptx(block: Block, folder: Path, names: dict[str, object]) -> None:
 
 
 def run_python(block: Block, folder: Path, names: dict[str, object]) -> None:
-    name = re.match(r"# (\w+\.py)\n", block.text)
-    if name:
-        (folder / name[1]).write_text(block.text)
-    exec(compile("\n" * block.line + block.text, "page", "exec"), names)
+    is_saved = save(block, folder)
+    if block.argument:
+        assert (block.argument, is_saved) == ("program", True)
+    else:
+        exec(compile("\n" * block.line + block.text, "page", "exec"), names)
 
 
 def run_cpp(block: Block, folder: Path, names: dict[str, object]) -> None:
     name = re.match(r"// (\w+)\.cpp\n", block.text)
     (header,) = re.findall(r'^#include "(\w+)\.h"$', block.text, re.MULTILINE)
     assert name
-    (folder / f"{name[1]}.cpp").write_text(block.text)
+    save(block, folder)
     (launcher,) = folder.glob(f"*/{header}.c")
     include = Path(find_tool("ptxas").path).parents[1] / "include"
     options = ["-Wall", "-Wextra", "-Werror", f"-I{launcher.parent}", f"-I{include}", "-o", name[1]]
@@ -92,21 +75,16 @@ def run_cpp(block: Block, folder: Path, names: dict[str, object]) -> None:
     assert (process.returncode, process.stdout, process.stderr) == (0, "", "")
 
 
+def run_cuda(block: Block, folder: Path, names: dict[str, object]) -> None:
+    assert save(block, folder)
+
+
 def run_console(block: Block, folder: Path, names: dict[str, object]) -> None:
-    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
-        command, _, expected = part.partition("\n")
-        program, *arguments = shlex.split(command)
-        assert program == "pyptx"
-        process = subprocess.run(
-            [sys.executable, "-m", "pyptx", *arguments],
-            cwd=folder,
-            env={"PYTHONPATH": str(ROOT), "PATH": ""},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=60,
-        )
-        assert process.stdout == expected
+    assert block.argument in ("", audit_driver.IN_AUDIT)
+    if "$ nvcc " in block.text and shutil.which("g++") is None:
+        pytest.skip("nvcc needs a compiler for the host")
+    if not block.argument:
+        run_commands(block, folder)
 
 
 def run_sh(block: Block, folder: Path, names: dict[str, object]) -> None:
@@ -121,7 +99,10 @@ def run_text(block: Block, folder: Path, names: dict[str, object]) -> None:
     assert block.argument == ""
 
 
-RUN = {"ptx": run_ptx, "python": run_python, "cpp": run_cpp, "console": run_console, "sh": run_sh, "text": run_text}
+RUN = {
+    "ptx": run_ptx, "python": run_python, "cpp": run_cpp, "cuda": run_cuda, "console": run_console, "sh": run_sh,
+    "text": run_text,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -130,7 +111,7 @@ def test_every_block_of_a_page_does_what_it_says(page: Path, tmp_path: Path, mon
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     names: dict[str, object] = {"__name__": "page"}
     try:
-        for block in blocks(page.read_text("utf-8")):
+        for block in list_blocks(page.read_text("utf-8")):
             RUN[block.language](block, tmp_path, names)
     finally:
         for path in tmp_path.glob("*.py"):
@@ -144,6 +125,11 @@ def test_every_block_of_a_page_does_what_it_says(page: Path, tmp_path: Path, mon
         "```ptx reports PTX0001\n.version 8.0\n.target sm_90\n.address_size 64\n```",
         "```python\nassert 1 == 2\n```",
         "```console\n$ pyptx --version\npyptx 99.0\n```",
+        "```console\n$ pyptx --version\npyptx …99.0\n```",
+        "```console\n$ ls\n```",
+        "```console elsewhere\n$ pyptx --version\n…\n```",
+        "```python program\nprint()\n```",
+        "```cuda\nint main() {}\n```",
         "```sh\nmake coffee\n```",
         "```sh\nrm file\n```",
         "```text with argument\n```",
@@ -151,7 +137,7 @@ def test_every_block_of_a_page_does_what_it_says(page: Path, tmp_path: Path, mon
     ],
 )
 def test_a_wrong_block_fails(text: str, tmp_path: Path) -> None:
-    (block,) = blocks(text)
+    (block,) = list_blocks(text)
     with pytest.raises(AssertionError):
         RUN[block.language](block, tmp_path, {})
 

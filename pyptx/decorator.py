@@ -143,9 +143,9 @@ class Kernel:
         inputs = [Described(tile.resolve_shape(dims), list_array_dtype_names(tile.dtype)[0]) for tile in self.in_specs]
         plan = make_plan(self, inputs, [], grid=grid, positional=None, keywords=kwargs, options=())
         names = declaration.check_targets(targets, plan.module.target.targets[0])
-        check_limits(plan, names)
         module, text = self._traces.select(kwargs).write(lineinfo=True)
         cubins = [self._assemble(module, text, name, lineinfo=True) for name in names]
+        check_limits(plan, cubins)
         return write_files(plan, text, cubins, Path(directory))
 
     @hide_frames

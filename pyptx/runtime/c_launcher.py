@@ -12,7 +12,7 @@ from pyptx.tensormap import TensorMap, tensor_map
 
 _TYPES = {"f32": "float", "f64": "double"}
 _BYTES_PER_LINE = 24
-_PORTABLE_SHARED, _PORTABLE_CLUSTER = 48 * 1024, 8
+_PORTABLE_CLUSTER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,8 @@ def _write_limits(plan: Plan) -> str:
     """Return the statements that raise the limits of the function to what its launches need."""
     x, y, z = plan.definition.cluster
     limits = {
-        "MAX_DYNAMIC_SHARED_SIZE_BYTES": plan.kernel_trace.dynamic_shared
-        if plan.kernel_trace.dynamic_shared > _PORTABLE_SHARED
-        else 0,
+        # Static shared memory lowers the limit of dynamic memory.
+        "MAX_DYNAMIC_SHARED_SIZE_BYTES": plan.kernel_trace.dynamic_shared,
         "NON_PORTABLE_CLUSTER_SIZE_ALLOWED": int(x * y * z > _PORTABLE_CLUSTER),
     }
     return "".join(

@@ -17,7 +17,7 @@ from pyptx.runtime.c_launcher import write_header, write_source
 from pyptx.runtime.planning import Plan, list_excesses
 from pyptx.runtime.rules import DRIVER
 from pyptx.specs import Layout, Tile
-from pyptx.toolchain import Cubin
+from pyptx.toolchain import Cubin, resources
 from pyptx.toolchain.fatbin import combine_images
 from pyptx.types import from_name
 
@@ -46,14 +46,16 @@ def write_files(plan: Plan, text: str, cubins: Sequence[Cubin], folder: Path) ->
     return manifest
 
 
-def check_limits(plan: Plan, targets: Sequence[str]) -> None:
+def check_limits(plan: Plan, cubins: Sequence[Cubin]) -> None:
     """Raise PtxError if the launch exceeds what the devices of a target can run."""
     definition = plan.definition
-    for target in targets:
-        limits = sm_limits(target)
-        problems = list_excesses(plan, LARGEST_GRID, LARGEST_BLOCK, limits.threads_per_cta, limits.shared_per_cta)
+    for cubin in cubins:
+        limits, static = sm_limits(cubin.target), resources(cubin)[definition.name].shared
+        problems = list_excesses(
+            plan, LARGEST_GRID, LARGEST_BLOCK, limits.threads_per_cta, limits.shared_per_cta, static
+        )
         if problems:
-            message = f"`{definition.name}` for {target}: {'; '.join(problems)}"
+            message = f"`{definition.name}` for {cubin.target}: {'; '.join(problems)}"
             raise PtxError([DRIVER.report(find_definition(definition.function), message)])
 
 

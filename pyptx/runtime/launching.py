@@ -7,16 +7,13 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from pyptx.diagnostics import PtxError
-from pyptx.driver import AFTER_RESTART
-from pyptx.dsl.origin import find_definition
 from pyptx.runtime import extension
 from pyptx.runtime.bindings import CallError, call, check, in_context, load_api
 from pyptx.runtime.failures import explain_failures, make_error
+from pyptx.runtime.launch_limits import check_limits
 from pyptx.runtime.modules import Loaded, find_loaded
 from pyptx.runtime.parameters import encode_plan
-from pyptx.runtime.planning import Plan, list_excesses
-from pyptx.runtime.rules import DRIVER
+from pyptx.runtime.planning import Plan
 from pyptx.runtime.streams import is_capturing
 from pyptx.sim.program.frames import lay_out
 
@@ -106,33 +103,6 @@ def make_launcher(
         loaded.function, context, grid, plan.definition.block, plan.kernel_trace.dynamic_shared, attributes, data,
         list_offsets(plan), slots, values, encode, fail,
     )  # fmt: skip
-
-
-def check_limits(plan: Plan, device: int) -> None:
-    """Raise PtxError if a launch exceeds what a device can run."""
-    names = load_api().CUdevice_attribute
-    grid, block = (
-        [find_limit(getattr(names, f"CU_DEVICE_ATTRIBUTE_MAX_{part}_DIM_{axis}"), device) for axis in "XYZ"]
-        for part in ("GRID", "BLOCK")
-    )
-    threads = find_limit(names.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device)
-    shared = find_limit(names.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device)
-    problems = list_excesses(plan, grid, block, threads, shared)
-    if problems:
-        message = f"`{plan.definition.name}` on device {device}: {'; '.join(problems)}"
-        raise PtxError([DRIVER.report(find_definition(plan.definition.function), message)])
-
-
-_LIMITS: dict[tuple[int, int], int] = {}
-AFTER_RESTART.append(_LIMITS.clear)
-
-
-def find_limit(name: Any, device: int) -> int:
-    """Return an attribute of a device."""
-    key = int(name), device
-    if key not in _LIMITS:
-        _LIMITS[key] = call("cuDeviceGetAttribute", name, device)
-    return _LIMITS[key]
 
 
 def _configure(plan: Plan, stream: int, attributes: list[tuple[int, bytes]]) -> Any:

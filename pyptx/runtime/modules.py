@@ -15,6 +15,7 @@ from pyptx.dsl.origin import find_definition
 from pyptx.emitter import emit
 from pyptx.isa.targets import FIRST_PTX, Target, find_target
 from pyptx.runtime.bindings import CallError, call, get_capability, load_api
+from pyptx.runtime.launch_limits import check_limits
 from pyptx.runtime.planning import Plan
 from pyptx.runtime.rules import DRIVER
 from pyptx.toolchain import assemble_cached
@@ -22,7 +23,6 @@ from pyptx.toolchain.messages import parse_log
 from pyptx.toolchain.tools import ToolMissing
 
 _LOG_SIZE = 16384
-_PORTABLE_SHARED = 48 * 1024
 _PORTABLE_CLUSTER = 8
 
 
@@ -112,7 +112,14 @@ def _load(plan: Plan, device: int) -> Loaded:
     handle = _load_image(plan, image + b"\0", text, origins)
     function = int(call("cuModuleGetFunction", handle, plan.definition.name.encode()))
     loaded = Loaded(handle, function)
-    _allow(plan, function)
+    try:
+        _allow(plan, function)
+    except CallError:
+        attribute = load_api().CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+        static = call("cuFuncGetAttribute", attribute, function)
+        call("cuModuleUnload", handle)
+        check_limits(plan, device, static)
+        raise
     return loaded
 
 
@@ -145,7 +152,8 @@ def _load_image(plan: Plan, image: bytes, text: str, origins: Mapping[int, Origi
 def _allow(plan: Plan, function: int) -> None:
     """Raise the limits of a function to what its launches need."""
     attribute = load_api().CUfunction_attribute
-    if plan.kernel_trace.dynamic_shared > _PORTABLE_SHARED:
+    # Static shared memory lowers the limit of dynamic memory.
+    if plan.kernel_trace.dynamic_shared:
         name = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         call("cuFuncSetAttribute", function, name, plan.kernel_trace.dynamic_shared)
     x, y, z = plan.definition.cluster

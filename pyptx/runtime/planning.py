@@ -138,15 +138,18 @@ def find_place(definition: Definition) -> PythonFrame | None:
     return None if place is None or is_ours(place.code) else place
 
 
-def list_excesses(plan: Plan, grid: Sequence[int], block: Sequence[int], threads: int, shared: int) -> list[str]:
+def list_excesses(
+    plan: Plan, grid: Sequence[int], block: Sequence[int], threads: int, shared: int, static: int
+) -> list[str]:
     """Return what of a launch exceeds the limits of a device: of each extent of grids and blocks, of a block's threads,
-    and of bytes of dynamic shared memory."""
+    and of bytes of shared memory, of which the kernel declares those that are static."""
+    subject = f"bytes of shared memory, {static} of them static," if static else "bytes of dynamic shared memory"
     definition, extents = plan.definition, (*plan.grid, 1, 1)[:3]
     checks = [
         *((f"the grid's {axis}", *sizes) for axis, *sizes in zip("xyz", extents, grid, strict=True)),
         *((f"the block's {axis}", *sizes) for axis, *sizes in zip("xyz", definition.block, block, strict=True)),
         ("threads of a block", prod(definition.block), threads),
-        ("bytes of dynamic shared memory", plan.kernel_trace.dynamic_shared, shared),
+        (subject, static + plan.kernel_trace.dynamic_shared, shared),
     ]
     problems = [f"{subject} must not exceed {limit}, found {size}" for subject, size, limit in checks if size > limit]
     cluster = (*definition.cluster, 1, 1)[:3]

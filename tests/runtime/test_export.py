@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx import Kernel, PtxError, Tile, kernel, load_kernel, ptx, reg
+from pyptx import Kernel, PtxError, Tile, kernel, load_kernel, ptx, reg, smem
 from pyptx.driver.build import find_compiler
 from pyptx.driver.launcher import make_environment
 from pyptx.driver.library import find_library
@@ -238,6 +238,24 @@ def test_the_largest_launch_of_all_targets_is_exported(tmp_path: Path) -> None:
     assert largest.export(tmp_path, targets=["sm_80", "sm_90"])["grid"] == [2147483647, 65535, 65535]
     with raises(PtxError, match=r"`empty` for sm_86: bytes of dynamic shared memory must not exceed 101376"):
         largest.export(tmp_path, targets=["sm_80", "sm_86"])
+
+
+def test_static_and_dynamic_shared_memory_are_added(tmp_path: Path) -> None:
+    def use_both() -> None:
+        tile = smem.alloc(u32, (7680,))
+        tile[0] = smem.base()
+
+    def export(dynamic: int, targets: Sequence[str]) -> None:
+        kernel(arch="sm_80", grid=(1,), smem=dynamic)(use_both).export(tmp_path, targets=targets)
+
+    export(30_000, ["sm_80"])
+    assert "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 30000)" in (tmp_path / "use_both.c").read_text("utf-8")
+    export(227 * 1024 - 30720, ["sm_90"])
+    expected = (
+        "`use_both` for sm_86: bytes of shared memory, 30720 of them static, must not exceed 101376, found 110720"
+    )
+    with raises(PtxError, match=expected):
+        export(80_000, ["sm_80", "sm_86"])
 
 
 def test_what_cannot_be_exported_leaves_no_manifest(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from pyptx.runtime import bindings, modules
 from pyptx.runtime.bindings import CallError, call, in_context
 from pyptx.runtime.failures import make_error
 from pyptx.runtime.launching import launch
-from pyptx.types import f32, s32
+from pyptx.types import f32, s32, u32
 from tests.messages import raises
 from tests.runtime.conftest import Activate
 from tests.runtime.device_memory import DeviceMemory
@@ -80,6 +80,23 @@ def test_what_a_device_cannot_run_is_refused_before_the_launch(activate: Activat
     activate()
     with raises(PtxError, match="the grid 3 must be a multiple of the cluster 2×1×1"):
         launch(plan_call(store_in_pairs, grid=(3,)), {"out": 0})
+
+
+@kernel(out_specs=[Tile(1, u32)], smem=30_000, block=(1, 1, 1))
+def use_both_memories(out: Any) -> None:
+    (to,) = ptx.global_ptrs(out)
+    tile = smem.alloc(u32, (7680,))
+    tile[0] = 5
+    ptx.st(u32, ptx.addr(to), smem.load(u32, tile[0]) + (smem.base() & 0))
+
+
+def test_static_shared_memory_counts_toward_both_limits(activate: Activate) -> None:
+    activate("rtx4090")
+    small = use_both_memories.for_arch("sm_80")
+    assert small(grid=(1,), stream=0).to_numpy().tolist() == [5]
+    large = kernel(smem=80_000, out_specs=[Tile(1, u32)], arch="sm_80")(use_both_memories.definition.function)
+    with raises(PtxError, match="bytes of shared memory, 30720 of them static, must not exceed 101376, found 110720"):
+        large(grid=(1,), stream=0)
 
 
 def test_ptx_that_the_driver_refuses_is_reported(device: DeviceMemory) -> None:

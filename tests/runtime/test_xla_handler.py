@@ -24,6 +24,7 @@ from pyptx.runtime.xla_frames import INITIALIZE
 from .conftest import Activate
 from .device_memory import DeviceMemory
 from .test_calls import A, B, add_scaled, tensor_copy
+from .test_failures import use_both_memories
 from .test_launching import OPTIONS, plan_call, read_attributes, read_options, write_ranks
 from .xla_calls import Xla
 
@@ -129,6 +130,13 @@ def test_clusters_and_much_shared_memory_are_asked_for(handler: Any, device: Dev
     (value,) = read_attributes(device, submit, "CLUSTER_DIMENSION")
     size = value.clusterDim
     assert (size.x, size.y, size.z) == (2, 1, 1)
+
+
+def test_dynamic_shared_memory_is_asked_for_beside_static(handler: Any, device: DeviceMemory) -> None:
+    out = device.put(np.zeros(1, np.uint32))
+    with in_context(0):
+        assert Xla(handler).call([], [(out, (1,))], write(use_both_memories, grid=(1,))) is None
+    assert device.get(out, (1,), np.uint32).tolist() == [5]
 
 
 def test_the_launch_is_in_the_stream_of_the_frame(handler: Any, activate: Activate) -> None:

@@ -111,7 +111,7 @@ typedef struct {
 enum { COOPERATIVE = 2, CLUSTER = 4, PROGRAMMATIC = 6 };
 enum { MOST_DYNAMIC_SHARED = 8, ANY_CLUSTER_SIZE = 14 };
 enum { ERROR_LOG = 5, ERROR_LOG_SIZE = 6 };
-enum { PORTABLE_SHARED = 48 * 1024, PORTABLE_CLUSTER = 8, MAX_DEVICES = 64, LOG_SIZE = 4096 };
+enum { PORTABLE_CLUSTER = 8, MAX_DEVICES = 64, LOG_SIZE = 4096 };
 
 typedef struct {
     int id, padding;
@@ -261,7 +261,7 @@ static void configure(Call *call, const int64_t *shape) {
     if (shape[IS_PROGRAMMATIC]) call->attributes[config->count++] = (LaunchAttribute){PROGRAMMATIC, 0, {{1}}};
     call->outputs = shape[OUTPUTS];
     call->inputs = shape[TENSORS] - call->outputs;
-    call->raises_limits = config->shared > PORTABLE_SHARED || size > PORTABLE_CLUSTER;
+    call->raises_limits = config->shared || size > PORTABLE_CLUSTER;
 }
 
 static Error *create(const CallFrame *frame, const unsigned char *digest, Call **result) {
@@ -325,7 +325,7 @@ static Error *raise_limits(const CallFrame *frame, Call *call) {
     if (code) return fail_driver(frame, "cuCtxGetDevice", code, "");
     uint64_t bit = device < MAX_DEVICES ? UINT64_C(1) << device : 0;
     if (atomic_load(&call->ready) & bit) return NULL;
-    if (call->config.shared > PORTABLE_SHARED)
+    if (call->config.shared) /* static shared memory lowers the limit of dynamic memory */
         code = driver.set_attribute(MOST_DYNAMIC_SHARED, call->config.shared, call->kernel, device);
     if (!code) code = driver.set_attribute(ANY_CLUSTER_SIZE, 1, call->kernel, device);
     if (code) return fail_driver(frame, "cuKernelSetAttribute", code, "");

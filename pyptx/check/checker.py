@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyptx.check import (
+    aliases,
     calls,
     dataflow,
     dependents,
@@ -54,6 +55,7 @@ def check(module: Module, target: str | None = None, *, unused: bool = False) ->
     """
     findings = list(headers.check_header(module))
     architecture = choose_architecture(module, target)
+    findings += aliases.check_aliases(module)
     with without_collector():
         walk = _walk(module, architecture, findings)
         for body in walk.bodies:

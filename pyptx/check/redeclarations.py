@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from typing import NamedTuple
 
 from pyptx.diagnostics import Rule
 from pyptx.ir import Declarator, Function, LinkingDirective, Param, VarDecl
@@ -46,6 +46,18 @@ EXTERN_BODY = Rule(
 RULES = (DIFFERENT, EXTERN_VALUE, EXTERN_BODY)
 
 
+class Counts(NamedTuple):
+    """The numbers of parameters or results, `noun`, of two functions."""
+
+    noun: str
+    first: int
+    second: int
+
+    def describe_first(self) -> str:
+        """Return the first number with its noun."""
+        return f"{self.first} {self.noun}{'s' if self.first != 1 else ''}"
+
+
 def describe_function_difference(before: Function, now: Function) -> str | None:
     """Return a description of how a function differs from its earlier prototype, or None."""
     if before.is_entry is not now.is_entry:
@@ -55,19 +67,30 @@ def describe_function_difference(before: Function, now: Function) -> str | None:
         return f"it was declared {_format_linking(before.linking)}, and now {_format_linking(now.linking)}"
     if now.definition and now.linking is LinkingDirective.EXTERN:
         return "it is `.extern`, so its definition must be in another module"
-    if _is_noreturn(before) is not _is_noreturn(now):
+    if is_noreturn(before) is not is_noreturn(now):
         return "only one of the declarations is `.noreturn`"
-    pairs = (("parameter", before.params, now.params), ("result", before.return_params or (), now.return_params or ()))
-    for noun, first, second in pairs:
-        if len(first) != len(second):
-            return (
-                f"it was declared with {len(first)} {noun}{'s' if len(first) != 1 else ''}, and now with {len(second)}"
-            )
-        for earlier, later in zip_longest(first, second):
-            if _compute_shape(earlier) != _compute_shape(later):
-                return (
-                    f"the {noun} `{later.name}` was declared {_format_param(earlier)}, and now {_format_param(later)}"
-                )
+    difference = find_signature_difference(before, now)
+    if isinstance(difference, Counts):
+        return f"it was declared with {difference.describe_first()}, and now with {difference.second}"
+    if difference is not None:
+        noun, first, second = difference
+        return f"the {noun} `{second.name}` was declared {format_param(first)}, and now {format_param(second)}"
+    return None
+
+
+def find_signature_difference(first: Function, second: Function) -> Counts | tuple[str, Param, Param] | None:
+    """Return the first difference between the parameters and results of functions: their numbers, or one of each with
+    the noun for it."""
+    pairs = (
+        ("parameter", first.params, second.params),
+        ("result", first.return_params or (), second.return_params or ()),
+    )
+    for noun, ours, theirs in pairs:
+        if len(ours) != len(theirs):
+            return Counts(noun, len(ours), len(theirs))
+        for one, other in zip(ours, theirs, strict=True):
+            if _compute_shape(one) != _compute_shape(other):
+                return noun, one, other
     return None
 
 
@@ -75,7 +98,8 @@ def _format_linking(linking: LinkingDirective | None) -> str:
     return f"`{linking.ptx}`" if linking else "without a linking directive"
 
 
-def _is_noreturn(function: Function) -> bool:
+def is_noreturn(function: Function) -> bool:
+    """Tell whether a function is declared `.noreturn`."""
     return any(directive.name == "noreturn" for directive in function.directives)
 
 
@@ -87,7 +111,8 @@ def _compute_shape(param: Param) -> tuple[object, ...]:
     return param.state_space, param.type, param.vector, size, alignment
 
 
-def _format_param(param: Param) -> str:
+def format_param(param: Param) -> str:
+    """Return how a parameter is declared, without its name."""
     alignment = param.alignment or param.trailing_alignment
     size = "" if param.array_size is None else f"[{int(param.array_size) or ''}]"
     vector = f".v{param.vector} " if param.vector else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyptx.check import (
+    aliases,
     calls,
     constants,
     dataflow,
@@ -24,6 +25,7 @@ from pyptx.diagnostics import Rule
 _CHECKS = (
     spelling, operand_rules, header, symbols, calls, dataflow, dependents, uniformity, launch, shared_memory,
     tensor_maps, scopes, redeclarations, initial_values, constants,
+    aliases,
 )  # fmt: skip
 
 RULES: tuple[Rule, ...] = tuple(sorted((rule for c in _CHECKS for rule in c.RULES), key=lambda rule: rule.code))

@@ -30,7 +30,6 @@ OPCODES_ELSEWHERE = {
     "sim/observers/checks/convergence.py": "which check hears of an instruction",
     "sim/observers/checks/fences.py": "which check hears of an instruction",
     "sim/observers/checks/integers.py": "which arithmetic wraps",
-    "sim/observers/checks/matrix_rows.py": "which check hears of an instruction",
     "sim/observers/checks/numerics.py": "which arithmetic makes NaN of numbers",
     "sim/observers/checks/products.py": "how `wmma` spells its types",
     "sim/program/blocks.py": "what a mask of an address means",

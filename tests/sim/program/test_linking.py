@@ -205,6 +205,12 @@ def test_a_function_in_an_initial_value_must_be_defined(value: str) -> None:
         sim.link([module(PROTO + use + entry("mov.u32 %r1, 0;")), module(".global .u32 x;")])
 
 
+def test_a_function_with_an_alias_must_be_defined() -> None:
+    text = PROTO.replace(" f(", " g(") + PROTO.replace(".extern", ".visible") + "\n.alias f, g;"
+    with raises(PtxError, match=r"`g` is external, and no module has a definition"):
+        sim.link([module(text + entry("mov.u32 %r1, 0;")), module(".global .u32 x;")])
+
+
 @pytest.mark.parametrize(("count", "words"), [(1, "1 other module declares it"), (2, "2 other modules declare it")])
 def test_a_name_without_a_definition_says_who_else_declares_it(count: int, words: str) -> None:
     with raises(PtxError, match=words):

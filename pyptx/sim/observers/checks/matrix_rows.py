@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.isa.model import Kind
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import select_lanes
@@ -27,7 +28,8 @@ def make_event(step: Step) -> Callable[..., None] | None:
         return None
     match = step.plan.match
     matrices = int(match.chosen["num"][1:]) * (_TALL if "m16n16" in match.modifiers else 1)
-    return partial(_record_rows, make_place(step.instruction), step.instruction.opcode == "stmatrix", matrices)
+    stores = any(operand.kind is Kind.ADDRESS and "w" in operand.access for operand in step.plan.signature)
+    return partial(_record_rows, make_place(step.instruction), stores, matrices)
 
 
 def _record_rows(

@@ -50,6 +50,18 @@ def find_user_frame(root: CodeType | None, memo: Memo) -> PythonFrame | None:
     return _build_chain(frame, root, memo)
 
 
+def find_caller() -> PythonFrame | None:
+    """Return the place of the user's call into this package, which PyTorch may have passed on."""
+    frame: FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and (is_ours(frame.f_code) or _is_torch(frame)):
+        frame = frame.f_back
+    return None if frame is None else PythonFrame(frame.f_code, frame.f_lasti)
+
+
+def _is_torch(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == "torch"
+
+
 def _build_chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
     key: list[int] = []
     at: FrameType | None = frame

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pyptx.check.symbols import Kind, Scope, Symbol
 from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame, Rule
 from pyptx.dsl import rules
-from pyptx.dsl.origin import Memo, find_user_frame
+from pyptx.dsl.origin import Memo, find_caller, find_user_frame
 from pyptx.ir.kinds import ScalarType
 from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
 from pyptx.ir.operands import AddressOperand
@@ -354,7 +354,7 @@ def get_trace() -> Trace:
 def place() -> PythonFrame | None:
     """Return the user's place, inside a trace or not."""
     trace = CURRENT.get()
-    return trace.locate() if trace is not None else find_user_frame(None, {})
+    return trace.locate() if trace is not None else find_caller()
 
 
 def fail(rule: Rule, message: str, *, help: str | None = None, notes: list[str] | None = None) -> NoReturn:

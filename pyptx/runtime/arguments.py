@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -40,19 +40,7 @@ def bind(
 ) -> dict[str, int]:
     """Return the values of the named dimensions; PtxError with every mismatch. `kernel` is its name; `out_arrays` are
     arrays for the outputs, or none to allocate them."""
-    if len(arrays) != len(inputs):
-        names = ", ".join(name for name, _ in inputs)
-        text = f"expected {format_count('input array', len(inputs))} ({names or 'none'}), found {len(arrays)}"
-        has_outputs = bool(outputs) and len(arrays) == len(inputs) + len(outputs)
-        targets = ", ".join(name for name, _ in outputs)
-        into = f"({targets})" if len(outputs) > 1 else targets
-        call = f"{kernel}({names + ', ' if names else ''}out={into})" if has_outputs else f"{kernel}({names})"
-        help = f"pass outputs as out=: {call}" if has_outputs else f"call {call}"
-        raise PtxError([ARRAYS.report(None, text, help=help)])
-    if out_arrays and len(out_arrays) != len(outputs):
-        raise PtxError(
-            [ARRAYS.report(None, f"expected {format_count('array', len(outputs))} in `out=`, found {len(out_arrays)}")]
-        )
+    check_counts(kernel, inputs, len(arrays), outputs, len(out_arrays))
     role = Role.INPUT if outputs else Role.MEMORY
     pairs = [
         *((*pair, role) for pair in zip(inputs, arrays, strict=True)),
@@ -71,6 +59,22 @@ def bind(
     if problems:
         raise PtxError([ARRAYS.report(None, "; ".join(problems))])
     return envs[0] if envs else {}
+
+
+def check_counts(kernel: str, inputs: Tensors, count: int, outputs: Tensors, targets: int) -> None:
+    """Refuse a wrong number of arrays: `count` for the inputs, and `targets` for the outputs, or 0 to allocate them."""
+    if count != len(inputs):
+        names = ", ".join(name for name, _ in inputs)
+        text = f"expected {format_count('input array', len(inputs))} ({names or 'none'}), found {count}"
+        has_outputs = bool(outputs) and count == len(inputs) + len(outputs)
+        output_names = ", ".join(name for name, _ in outputs)
+        into = f"({output_names})" if len(outputs) > 1 else output_names
+        call = f"{kernel}({names + ', ' if names else ''}out={into})" if has_outputs else f"{kernel}({names})"
+        help = f"pass outputs as out=: {call}" if has_outputs else f"call {call}"
+        raise PtxError([ARRAYS.report(None, text, help=help)])
+    if targets and targets != len(outputs):
+        text = f"expected {format_count('array', len(outputs))} in `out=`, found {targets}"
+        raise PtxError([ARRAYS.report(None, text)])
 
 
 def merge_dimensions(env: Mapping[str, int], keywords: Mapping[str, Any]) -> dict[str, int]:
@@ -147,12 +151,8 @@ def collect_scalars(
     """Return the raw parameters by name, from a list of all or from the keywords; arrays stand for their addresses.
     `options` are keywords of the call that are never parameters."""
     names = [name for _, name in params]
-    if positional is not None and len(positional) != len(names):
-        text = (
-            f"expected {format_count('value', len(names))} in `args=` ({', '.join(names) or 'none'}), "
-            f"found {len(positional)}"
-        )
-        raise PtxError([ARRAYS.report(None, text)])
+    if positional is not None:
+        check_positional(names, len(positional))
     values = dict(zip(names, positional or (), strict=False)) | {
         name: keywords[name] for name in names if name in keywords
     }
@@ -164,11 +164,17 @@ def collect_scalars(
     return {name: _read_parameter(kinds[name], name, value) for name, value in values.items()}
 
 
+def check_positional(names: Sequence[str], count: int) -> None:
+    """Refuse a wrong number of values for the raw parameters."""
+    if count != len(names):
+        text = f"expected {format_count('value', len(names))} in `args=` ({', '.join(names) or 'none'}), found {count}"
+        raise PtxError([ARRAYS.report(None, text)])
+
+
 def _read_parameter(kind: str, name: str, value: Any) -> Any:
     """Return the value of a raw parameter, a view for an array; PtxError for one that cannot be passed."""
     if _is_scalar_tensor(value):
-        text = f"`{name}`: expected a number, found a {type(value).__name__} without dimensions"
-        raise PtxError([ARRAYS.report(None, text, help=f"pass {name}.item()")])
+        refuse_scalar(name, type(value).__name__)
     if not _is_array(value):
         return value
     view = adopt([value])[0]
@@ -183,6 +189,12 @@ def _read_parameter(kind: str, name: str, value: Any) -> Any:
     if problems:
         raise PtxError([ARRAYS.report(None, f"`{name}`: {'; '.join(problems)}")])
     return view
+
+
+def refuse_scalar(name: str, kind: str) -> NoReturn:
+    """Raise the error of a raw parameter that is a tensor of this type without dimensions."""
+    text = f"`{name}`: expected a number, found a {kind} without dimensions"
+    raise PtxError([ARRAYS.report(None, text, help=f"pass {name}.item()")])
 
 
 _ADDRESS_BITS = 64

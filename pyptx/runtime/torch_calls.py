@@ -89,32 +89,34 @@ def call_operator(
     keywords: Mapping[str, Any],
 ) -> Any:
     """Call an operator; return its outputs, or the tensors given as `out`."""
-    name, input_names, output_names, raw_names, numbers, returns = signature
+    name, _, output_names, raw_names, numbers, floats, returns = signature
     targets = [] if out is None else _as_list(out)
-    tensors = _convert(input_names, inputs, "input")
-    results = _convert(output_names if targets else (), targets, "output")
+    torch_operators.check_arrays(name, _name_wrong_types(inputs), _name_wrong_types(targets))
+    tensors, results = _convert(inputs), _convert(targets)
     # Dynamo traces annotations, but no subscripted types that are called.
     values: dict[str, Any] = {**keywords}
     typed: dict[str, Any] = {}
     memory: list[Any] = []
     texts: list[str] = []
     if options.get("args") is not None:
-        torch_operators.check_positional(raw_names, len(options["args"]))
+        torch_operators.check_positional(name, len(options["args"]))
         values |= zip(raw_names, options["args"], strict=True)
     for key, value in values.items():
-        if key in raw_names and isinstance(value, torch.Tensor) and value.ndim:
+        if key in raw_names and isinstance(value, torch.Tensor | np.ndarray):
+            if not value.ndim:
+                torch_operators.refuse_scalar(name, key, type(value).__name__)
             texts.append(f"{key}=memory[{len(memory)}]")
-            memory.append(value)
-        elif key in numbers:
+            memory += _convert([value])
+        elif key in numbers and (_is_real(value) if key in floats else _is_integer(value)):
             typed[key] = value
         else:
             texts.append(f"{key}={encode(value)}")
     texts += [f"{key}=True" for key in ("cooperative", "programmatic") if options.get(key)]
     grid = options.get("grid")
-    if callable(grid):
-        texts.append(f"grid={encode(grid)}")
-    elif grid is not None:
+    if grid is not None and all(map(_is_integer, _as_list(grid))):
         typed["grid"] = _as_list(grid)
+    elif grid is not None:
+        texts.append(f"grid={encode(grid)}")
     if texts:
         typed["options"] = ", ".join(texts)
     if memory or (results and raw_names):
@@ -131,9 +133,21 @@ def call_operator(
     return result if output_names else ()
 
 
-def _convert(names: Sequence[str], values: Sequence[Any], role: str) -> list[Any]:
+def _is_real(value: Any) -> bool:
+    """Tell whether an operator takes a value as a number. Those of NumPy have a type, which it would lose."""
+    return isinstance(value, int | float | torch.SymInt | torch.SymFloat) and not isinstance(value, np.generic)
+
+
+def _is_integer(value: Any) -> bool:
+    """Tell whether an operator takes a value as an integer, which has 64 bits."""
+    return isinstance(value, torch.SymInt) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63)
+
+
+def _name_wrong_types(values: Sequence[Any]) -> list[str]:
+    """Return the type of each value that is no array, nothing for arrays."""
+    return ["" if isinstance(value, torch.Tensor | np.ndarray) else type(value).__name__ for value in values]
+
+
+def _convert(values: Sequence[Any]) -> list[Any]:
     """Return the values as tensors. Only arrays of NumPy are converted, over the same memory."""
-    torch_operators.check_arrays(names, len(values), role, [
-        "" if isinstance(value, torch.Tensor | np.ndarray) else type(value).__name__ for value in values
-    ])  # fmt: skip
     return [value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for value in values]

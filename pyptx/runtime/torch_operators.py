@@ -10,11 +10,11 @@ from importlib import import_module
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
-from pyptx.diagnostics import PtxError, format_count
+from pyptx.diagnostics import PtxError
 from pyptx.dsl.run import parse_raw_parameter
-from pyptx.runtime import torch_, torch_abstract
+from pyptx.runtime import arguments, torch_, torch_abstract
 from pyptx.runtime.pairs import Paired, split_options
-from pyptx.runtime.planning import Traceable
+from pyptx.runtime.planning import Traceable, find_place, locate_errors
 from pyptx.runtime.registry import KERNELS
 from pyptx.runtime.rules import ARRAYS, TRANSFORMS
 from pyptx.runtime.torch_options import decode
@@ -22,9 +22,9 @@ from pyptx.runtime.torch_refusals import make_backward, needs_gradient, refuse_w
 
 torch: Any = import_module("torch")
 
-Signature = tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], str]
+Signature = tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], str]
 """The operator's name, the names of the inputs, outputs and raw parameters, those of the arguments that are numbers,
-and what it returns. `torch.compile` reads it, hence no class."""
+those of them that are floating-point, and what it returns. `torch.compile` reads it, hence no class."""
 
 
 class Recorded(Paired, Traceable, Protocol):
@@ -67,7 +67,7 @@ class Operator(NamedTuple):
 
     def check_returns(self, recorded: str) -> None:
         """Refuse a program that was compiled when the kernel had other outputs."""
-        returns = self.signature[5]
+        returns = self.signature[6]
         if recorded not in ("", returns):
             text = f"the program was compiled when `{self.kernel.name}` returned {recorded}; it returns {returns}"
             raise PtxError([TRANSFORMS.report(None, text, help="compile or export it anew")])
@@ -84,8 +84,10 @@ class Operator(NamedTuple):
 _LIBRARY = torch.library.Library("pyptx", "FRAGMENT")
 _OPERATORS: dict[tuple[str, str, str], Operator] = {}
 """By the keys of the kernels and the gradient's name. They keep their kernels: graphs refer to these by name."""
-_NAMES: set[str] = set()
-_TYPES = {"f": "float?", "u": "SymInt?", "s": "SymInt?", "b": "SymInt?"}
+_NAMES: dict[str, Operator] = {}
+"""Every operator by its name."""
+_NUMBERS = "fusb"
+"""How the types of raw parameters start that are numbers of an operator."""
 _OPTIONS = ("grid", "cooperative", "programmatic")
 _ARGUMENTS = ("options", "memory", "returns")
 _TAGS = ("pt2_compliant_tag", "needs_exact_strides", "needs_fixed_stride_order")
@@ -102,7 +104,8 @@ def find_operator(kernel: Recorded, gradient: Gradient | None, name: str | None 
     key = kernel.key, gradient.kernel.key if gradient else "", gradient.name if gradient else ""
     operator = _OPERATORS.get(key)
     if operator is None:
-        operator = _OPERATORS[key] = _make_operator(kernel, gradient, name)
+        operator = _make_operator(kernel, gradient, name)
+        _OPERATORS[key] = _NAMES[operator.signature[0]] = operator
         _define(operator)
     elif name is not None and operator.signature[0] != name:
         text = f"`{kernel.definition.name}` already is the operator {operator.signature[0]}"
@@ -115,20 +118,20 @@ def _make_operator(kernel: Recorded, gradient: Gradient | None, name: str | None
     if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or name in _NAMES:
         text = f"{name} is the name of another operator" if name in _NAMES else f"an operator cannot be named {name!r}"
         raise PtxError([TRANSFORMS.report(None, text, help="pass another name=")])
-    _NAMES.add(name)
     kernels = (kernel, gradient.kernel) if gradient else (kernel,)
     tensors, count = [tensor for tensor, _ in kernel.definition.tensors], len(kernel.in_specs)
     params = [parse_raw_parameter(*param) for each in kernels for param in each.definition.raw_params]
     sizes = chain.from_iterable(each.shape_variables for each in kernels)
-    scalars = [param.name for param in params if param.array_size is None and param.type.ptx[1] in _TYPES]
+    scalars = [param.name for param in params if param.array_size is None and param.type.ptx[1] in _NUMBERS]
     numbers = tuple(dict.fromkeys((*sizes, *scalars)))
+    floats = tuple(param.name for param in params if param.name in numbers and param.type.ptx[1] == "f")
     conflicts = [word for word in (*tensors, *(param.name for param in params)) if word in (*_OPTIONS, *_ARGUMENTS)]
     if conflicts:
         text = f"PyTorch calls an argument `{conflicts[0]}` that is none of the parameters of `{kernel.name}`"
-        raise PtxError([TRANSFORMS.report(None, text, help="rename the parameter")])
+        raise PtxError([TRANSFORMS.report(find_place(kernel.definition), text, help="rename the parameter")])
     raw_names = tuple(dict.fromkeys(param.name for param in params))
     returns = ", ".join(f"{tile.dtype.name}[{', '.join(map(str, tile.shape))}]" for tile in kernel.out_specs)
-    signature = name, tuple(tensors[:count]), tuple(tensors[count:]), raw_names, numbers, returns
+    signature = name, tuple(tensors[:count]), tuple(tensors[count:]), raw_names, numbers, floats, returns
     return Operator(kernel, gradient, signature)
 
 
@@ -154,12 +157,9 @@ def _define(operator: Operator) -> None:
 def _write_schemas(operator: Operator) -> dict[str, str]:
     """Return the schema of each overload: the default one writes nothing but what it returns, `out` the tensors given
     for outputs, and `memory` what raw parameters point to. A kernel without outputs writes its inputs."""
-    _, inputs, outputs, raw_names, numbers, _ = operator.signature
-    kernels = (operator.kernel, operator.gradient.kernel) if operator.gradient else (operator.kernel,)
-    params = [parse_raw_parameter(*param) for kernel in kernels for param in kernel.definition.raw_params]
-    types = {param.name: _TYPES.get(param.type.ptx[1], "") for param in params}
+    _, inputs, outputs, raw_names, numbers, floats, _ = operator.signature
     tensors = ", ".join(f"Tensor {name}" if outputs else f"Tensor({name}!) {name}" for name in inputs)
-    values = "".join(f"{types.get(name, 'SymInt?')} {name}=None, " for name in numbers)
+    values = "".join(f"{'float?' if name in floats else 'SymInt?'} {name}=None, " for name in numbers)
     start = f"({tensors}{', ' if inputs else ''}*, {values}str options='', str returns='', SymInt[]? grid=None"
     returns = "Tensor" if len(outputs) == 1 else f"({', '.join('Tensor' for _ in outputs)})"
     schemas = {"": f"{start}) -> {returns}"} if inputs or outputs else {}
@@ -202,7 +202,7 @@ def _implement(operator: Operator, name: str, *, is_functional: bool) -> None:
         names = [*operator.signature[1], *(key for key, value in arguments.items() if isinstance(value, torch.Tensor))]
         problems = [f"`{key}`: {text}" for key, value in zip(names, tensors, strict=True)
                     if (text := torch_.find_problem(value, needs_memory=False))]  # fmt: skip
-        raise PtxError([ARRAYS.report(None, "; ".join(problems))])
+        raise PtxError([ARRAYS.report(find_place(kernel.definition), "; ".join(problems))])
 
     _LIBRARY.impl(name, run, "CompositeExplicitAutograd")
     for key in ("Conjugate", "Negative"):
@@ -261,33 +261,44 @@ def _make_loop(full_name: str) -> Callable[..., Any]:
 
 
 @torch.compiler.assume_constant_result
-def check_arrays(names: Sequence[str], count: int, role: str, wrong: Sequence[str]) -> None:
-    """Refuse a wrong number of arrays, and what is no array: `wrong` has its type, or nothing."""
-    if count != len(names):
-        where = f"{format_count('input array', len(names))} ({', '.join(names) or 'none'})"
-        expected = where if role == "input" else f"{format_count('array', len(names))} in `out=`"
-        raise PtxError([ARRAYS.report(None, f"expected {expected}, found {count}")])
-    problems = [f"`{n}`: expected an array, found {kind}" for n, kind in zip(names, wrong, strict=True) if kind]
-    if problems:
-        raise PtxError([ARRAYS.report(None, "; ".join(problems))])
+def check_arrays(name: str, inputs: Sequence[str], targets: Sequence[str]) -> None:
+    """Refuse a wrong number of arrays, and what is no array: each value's type is given, nothing for an array."""
+    kernel = _NAMES[name].kernel
+    tensors, count = kernel.definition.tensors, len(kernel.in_specs)
+    with locate_errors(kernel.definition):
+        arguments.check_counts(kernel.name, tensors[:count], len(inputs), tensors[count:], len(targets))
+        problems = [
+            f"`{word}`: expected an array, found {kind}"
+            for (word, _), kind in zip(tensors, (*inputs, *targets), strict=False)
+            if kind
+        ]
+        if problems:
+            raise PtxError([ARRAYS.report(None, "; ".join(problems))])
 
 
 @torch.compiler.assume_constant_result
-def check_positional(names: Sequence[str], count: int) -> None:
+def check_positional(name: str, count: int) -> None:
     """Refuse a wrong number of raw parameters."""
-    if count != len(names):
-        text = f"expected {format_count('value', len(names))} in `args=` ({', '.join(names) or 'none'}), found {count}"
-        raise PtxError([ARRAYS.report(None, text)])
+    kernel = _NAMES[name].kernel
+    with locate_errors(kernel.definition):
+        arguments.check_positional(kernel.raw_parameters, count)
+
+
+@torch.compiler.assume_constant_result
+def refuse_scalar(name: str, parameter: str, kind: str) -> None:
+    """Refuse a tensor without dimensions for a raw parameter."""
+    with locate_errors(_NAMES[name].kernel.definition):
+        arguments.refuse_scalar(parameter, kind)
 
 
 @torch.compiler.assume_constant_result
 def check_call(name: str, count: int, has_stream: bool) -> None:
     """Refuse a call without tensors, which the dispatcher cannot place on a device, and one in a given stream."""
-    if not count:
-        text = f"PyTorch records the call of {name}, which has no tensor among its arguments"
-        raise PtxError([TRANSFORMS.report(None, text, help="pass out=, or call it outside of torch.compile")])
-    if has_stream:
-        text = f"PyTorch records the call of {name}, but `stream` is a stream of now"
-        raise PtxError(
-            [TRANSFORMS.report(None, text, help="use torch.cuda.stream(…): calls run in the current stream")]
-        )
+    with locate_errors(_NAMES[name].kernel.definition):
+        if not count:
+            text = f"PyTorch records the call of {name}, which has no tensor among its arguments"
+            raise PtxError([TRANSFORMS.report(None, text, help="pass out=, or call it outside of torch.compile")])
+        if has_stream:
+            text = f"PyTorch records the call of {name}, but `stream` is a stream of now"
+            help = "use torch.cuda.stream(…): calls run in the current stream"
+            raise PtxError([TRANSFORMS.report(None, text, help=help)])

@@ -14,7 +14,10 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, cast
 
+import numpy as np
+
 from pyptx.diagnostics import PtxError
+from pyptx.runtime.arrays import get_numpy_dtype
 from pyptx.runtime.rules import TRANSFORMS
 from pyptx.types import PtxType, from_name
 
@@ -28,6 +31,8 @@ _NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 
 def encode(value: Any) -> str:
     """Return a value as text. A symbolic integer becomes constant: what is compiled holds for this value only."""
+    if isinstance(value, np.generic) and not isinstance(value, str | bytes):
+        return _encode_number(value)
     if value is None or isinstance(value, bool | float | str | bytes):
         return repr(value)
     if isinstance(value, int):
@@ -42,6 +47,10 @@ def encode(value: Any) -> str:
         items = cast("dict[Any, Any]", value).items()
         return "{" + ", ".join([f"{encode(key)}: {encode(item)}" for key, item in items]) + "}"
     return remember(value)
+
+
+def _encode_number(value: Any) -> str:
+    return f"number({value.dtype.name!r}, {value.tobytes()!r})"
 
 
 @torch.compiler.assume_constant_result
@@ -84,6 +93,8 @@ def _read(node: ast.expr, name: str, memory: Sequence[Any]) -> Any:
             return {_read(key, name, memory): _read(value, name, memory) for key, value in pairs}
         case ast.Subscript(value=ast.Name("memory")):
             return memory[_read(node.slice, name, memory)]
+        case ast.Call(ast.Name("number"), [ast.Constant(str(dtype)), ast.Constant(bytes(data))]):
+            return np.frombuffer(data, get_numpy_dtype(dtype))[0]
         case ast.Call(
             ast.Name("object"), [ast.Constant(int(index)), ast.Constant(str(process)), ast.Constant(str(kind))]
         ):

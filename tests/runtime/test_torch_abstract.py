@@ -7,6 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyptx import PtxError, Tile, kernel
@@ -64,18 +65,30 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "number of raw parameters": lambda x: shift(x.reshape(1, 32), args=[1.0]),
     "fixed size": lambda x: double_in_place(x[:16]),
     "no element": lambda x: product(x[:0], x[:0]),
+    "more inputs": lambda x: product(x, x, x),
+    "more outputs": lambda x: product(x, x, out=(x, x)),
+    "text for a grid": lambda x: product(x, x, grid="1"),
+    "fractions for a grid": lambda x: product(x, x, grid=(1.5,)),
+    "text for a size": lambda x: product(x, x, n="32"),
+    "text for a number": lambda x: shift(x.reshape(1, 32), bias="3", count=1),
+    "list for a number": lambda x: shift(x.reshape(1, 32), args=[[1.0], 1]),
+    "fraction for an integer": lambda x: shift(x.reshape(1, 32), bias=1.0, count=1.5),
+    "too large an integer": lambda x: shift(x.reshape(1, 32), bias=1.0, count=1 << 32),
+    "more than 64 bits": lambda x: shift(x.reshape(1, 32), bias=1.0, count=1 << 64),
+    "number of NumPy": lambda x: shift(x.reshape(1, 32), bias=np.float64(1), count=1),
     "no raw parameter": lambda x: shift(x.reshape(1, 32), bias=None, count=1),
 }
 
 
 @pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
 def test_messages_are_those_of_tensors_in_memory(call: Callable[[Any], Any]) -> None:
-    messages: list[str] = []
+    findings: list[Any] = []
     for x in (X, *make_fakes(X), X.to("meta")):
         with raises(PtxError) as excinfo:
             call(x)
-        messages.append(excinfo.value.diagnostics[0].message)
-    assert messages == messages[:1] * 3
+        findings.append(excinfo.value.diagnostics)
+    assert findings == findings[:1] * 3
+    assert findings[0][0].origin
 
 
 def test_tensors_on_several_devices_are_refused() -> None:

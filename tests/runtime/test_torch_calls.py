@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyptx import kernel, ptx
@@ -79,13 +81,22 @@ def point_to_memory(x: Any) -> Any:
     return y + x
 
 
+def point_to_memory_of_numpy(x: Any) -> Any:
+    y = np.zeros(32, np.float32)
+    scale_memory(p=x, q=y, scale=2.0)
+    return x + torch.from_numpy(y)
+
+
 def change_input(x: Any) -> Any:
     y = x.clone()
     double_in_place(y)
     return y + x
 
 
-CALLS = [add_one, write, read_two, pass_numbers, pass_numbers_in_order, point_to_memory, change_input, multiply]
+CALLS = [
+    add_one, write, read_two, pass_numbers, pass_numbers_in_order, point_to_memory, point_to_memory_of_numpy,
+    change_input, multiply,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", CALLS, ids=lambda function: function.__name__)
@@ -215,6 +226,23 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "number of outputs": (lambda x: product(x, x, out=(x, x)), "expected 1 array in `out=`, found 2"),
     "no array": (lambda x: product(x, [1.0]), "`y`: expected an array, found list"),
     "option": (lambda x: product(x, x, other=2), "kernel `product`: unknown: other"),
+    "text for a number": (
+        lambda x: shift(x.reshape(1, 32), bias="1", count=1),
+        "`bias`: a value of type str cannot be passed",
+    ),
+    "fraction for an integer": (
+        lambda x: shift(x.reshape(1, 32), bias=1.0, count=1.5),
+        "`count` is .u32, 1.5 is not an integer",
+    ),
+    "tensor for a number": (
+        lambda x: shift(x.reshape(1, 32), bias=x[0], count=1),
+        "`bias`: expected a number, found a Tensor",
+    ),
+    "number of NumPy": (
+        lambda x: shift(x.reshape(1, 32), bias=np.float32(1), count=1),
+        "`bias`: expected a number, found a ndarray",
+    ),
+    "grid": (lambda x: product(x, x, grid=1.5), "the grid: expected one to three positive integers, found 1.5"),
     "raw parameters": (lambda x: shift(x, args=[1.0]), r"expected 2 values in `args=` \(bias, count\), found 1"),
     "negative view": (lambda x: product(torch.complex(x, x).conj().imag, x), "found a negative view"),
     "stream": (lambda x: product(x, x, stream=0), "`stream` is a stream of now"),
@@ -225,8 +253,9 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
 def test_what_does_not_fit_is_an_error_of_the_compilation(case: tuple[Callable[[Any], Any], str]) -> None:
     wrong, message = case
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(RuntimeError, match=message) as excinfo:
         torch.compile(wrong, fullgraph=True, backend="eager")(X)
+    assert re.search(r"tests/runtime/\w+\.py:\d+: error", str(excinfo.value))
 
 
 def test_a_compiled_call_launches_on_the_device_of_its_arrays(activate: Activate) -> None:

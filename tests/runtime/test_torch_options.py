@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyptx.runtime.arrays import get_numpy_dtype
 from pyptx.runtime.torch_options import decode, encode
 from pyptx.types import bf16, e4m3
 
@@ -45,6 +47,19 @@ def test_objects_are_the_same_ones() -> None:
 
 def test_memory_is_referred_to_by_position() -> None:
     assert decode("p=memory[1], q=memory[0]", ["a", "b"]) == {"p": "b", "q": "a"}
+
+
+NUMBERS: list[Any] = [
+    np.float32(1.5), np.float64("nan"), np.int8(-3), np.bool_(1), *np.ones(1, get_numpy_dtype("bfloat16")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number_of_numpy_keeps_its_type(number: Any) -> None:
+    text = encode(number)
+    assert "object" not in text  # which another process would not know
+    read = decode(f"x={text}")["x"]
+    assert (type(read), read.tobytes()) == (type(number), number.tobytes())
 
 
 @pytest.mark.parametrize("text", [

@@ -192,7 +192,7 @@ def make(arch: str = "sm_100a") -> Kernel:
                     row = top + thread
                     store_rows(tile_sums + (warp << 21), out, row, tile.left, n, row < tile.end)
                     ptx.tcgen05.fence_before_thread_sync()
-                    ptx.warp.sync()
+                ptx.warp.sync()  # All lanes have seen this phase of `sums_full` before one arrives for them.
                 ptx.cluster.arrive_remote(sums_empty[halves.stage], 0, pred=output.elected)
                 halves.advance()
             output.finish()

@@ -23,7 +23,7 @@ from pyptx.sim.engines import bulk_together, copies, extents
 from pyptx.sim.engines.copies.movement import combine, find_reduction_type
 from pyptx.sim.engines.copies.overrides import Change, read_overrides
 from pyptx.sim.engines.copies.reports import Test
-from pyptx.sim.engines.issuing import act_on_mbarriers, locate_objects, select_lanes
+from pyptx.sim.engines.issuing import act_on_mbarriers, find_signaled, locate_objects, select_lanes
 from pyptx.sim.rules import faults
 from pyptx.sim.state.effects import BULK
 from pyptx.sim.state.memory import GLOBAL_BASE, SHARED_WINDOW, Site
@@ -318,14 +318,21 @@ def _select_shared(site: Site, offset: int) -> Array:
     return site.memory.shared.data[first : first + stride]
 
 
+def _locate_barriers(site: Site, lane: Lanes, address: Any, ctas: int | None) -> Array:
+    """Return the offsets of the mbarriers that a copy signals, one per destination."""
+    objects = locate_objects(site, lane, "shared", np.array([address]))
+    if ctas is None:
+        return objects
+    return find_signaled(site, objects, np.array(locate_in_ctas(site, lane, objects.item(), ctas)))
+
+
 def _make_signal(
     site: Site, lane: Lanes, address: Any, count: int, ctas: int | None, source: Bytes, targets: list[Bytes],
     tensor_map: Any = None,
 ) -> tuple[Callable[[], None], Array]:  # fmt: skip
     """Return a function that signals the arrival of the bytes to the mbarriers of a copy, and the rows of these
     mbarriers."""
-    offset = locate_objects(site, lane, "shared", np.array([address])).item()
-    offsets = np.array([offset] if ctas is None else locate_in_ctas(site, lane, offset, ctas))
+    offsets = _locate_barriers(site, lane, address, ctas)
     signals = list(zip(targets, offsets.tolist(), strict=True))
     report_landing = (site.memory.sink or SILENT).on_load(site, lane, source, signals, tensor_map)
     rows = act_on_mbarriers(site, lane, lambda m: m.find_rows(offsets))
@@ -344,8 +351,7 @@ def _wrap_report(
     """Return a signal that first reports the copied bytes to the mbarriers."""
     if report is None:
         return signal
-    offset = locate_objects(site, lane, "shared", np.array([address])).item()
-    offsets = np.array([offset] if ctas is None else locate_in_ctas(site, lane, offset, ctas))
+    offsets = _locate_barriers(site, lane, address, ctas)
     region, begin, count = extent
 
     def run() -> None:

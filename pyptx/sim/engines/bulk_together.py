@@ -18,7 +18,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import extents
 from pyptx.sim.engines.copies.boxes import plan_together
-from pyptx.sim.engines.issuing import act_on_mbarriers, locate_objects
+from pyptx.sim.engines.issuing import act_on_mbarriers, find_signaled, locate_objects
 from pyptx.sim.state.effects import BULK
 from pyptx.sim.state.memory import Mixed, Site
 from pyptx.sim.state.regions import Region
@@ -60,7 +60,7 @@ def load(
         return False
     ends = _locate_in_ctas(site, lanes, offsets, ctas)
     objects = locate_objects(site, lanes, "shared", bars)
-    barriers = _locate_in_ctas(site, lanes, objects, ctas)
+    barriers = [find_signaled(site, objects, part) for part in _locate_in_ctas(site, lanes, objects, ctas)]
     report_landing = _report_loads(site, sink, lanes, plan, np.array(ends), np.array(barriers), size, maps)
     sink.on_box(site, lanes, tensor, corner, None)
     sink.on_fill(site, [end for part in ends for end in part.tolist()], size, tensor)

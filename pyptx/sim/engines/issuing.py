@@ -54,6 +54,16 @@ def locate_objects(site: Site, lanes: Lanes, space: str, address: Array) -> Arra
     return every
 
 
+def find_signaled(site: Site, objects: Array, offsets: Array) -> Array:
+    """Return the offsets of the mbarriers that a multicast copy signals, from those of the mbarrier that it names and
+    of its counterparts in the destination CTAs. With `.cta_group::2`, each signal goes to the destination or to its
+    peer: to the CTA whose rank has the parity of the named mbarrier's CTA."""
+    if ".cta_group::2" not in site.instruction.modifiers:
+        return offsets
+    stride = site.memory.shape.shared_stride
+    return offsets + ((objects // stride & 1) - (offsets // stride & 1)) * stride
+
+
 def act_on_mbarriers(site: Site, lanes: Lanes, action: Callable[[MBarriers], Any]) -> Any:
     """Run an action on mbarrier objects; raise misuse as an error at the instruction."""
     try:

@@ -219,6 +219,46 @@ and.pred %p2, %p2, %p0;
     np.testing.assert_array_equal(output, [source, source])
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("options", [{}, {"statistics": True}], ids=["together", "alone"])
+@pytest.mark.parametrize("owner", [0, 1])
+@pytest.mark.parametrize("mask", [1, 2, 3, 13])
+def test_copies_for_pairs_signal_the_ctas_with_the_parity_of_the_barrier(
+    schedule: str, options: dict[str, Any], owner: int, mask: int
+) -> None:
+    """CTA 1 copies to the CTAs of a mask. In each pair, the CTA with the parity of the mbarrier's CTA waits for the
+    bytes of both."""
+    source, output = np.arange(1, 129, dtype="u4").reshape(1, 128), np.zeros((4, 128), "u4")
+    waiting = [sum(mask >> rank & 1 for rank in (cta & ~1, cta | 1)) * (cta % 2 == owner) for cta in range(4)]
+    sizes = sum(copies << 8 * cta for cta, copies in enumerate(waiting))
+    body = (
+        f"""
+ld.param.u64 %out, [out]; mov.b64 %s0, a; cvta.param.u64 %s0, %s0;
+mov.u32 %r6, %cluster_ctarank; mad.wide.u32 %out, %r6, 512, %out;
+shl.b32 %r7, %r6, 3; shr.u32 %r7, {sizes}, %r7; and.b32 %r7, %r7, 255; mul.lo.u32 %r7, %r7, 512;
+shl.b32 %r2, %t, 4; mov.u32 %r1, box; add.u32 %r1, %r1, %r2; st.shared.v4.u32 [%r1], {{0, 0, 0, 0}};
+fence.proxy.async;
+"""
+        + INIT
+        + f"""
+barrier.cluster.arrive; barrier.cluster.wait;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], %r7;
+mov.u32 %r3, bar; mapa.shared::cluster.u32 %r3, %r3, {owner};
+setp.eq.u32 %p2, %r6, 1; and.pred %p2, %p2, %p0;
+@%p2 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2.multicast::cluster
+    [box], [%s0, {{0, 0}}], [%r3], {mask};
+"""
+        + WAIT
+        + "barrier.cluster.arrive; barrier.cluster.wait;"
+        + OUT_16
+    )
+    tensor = TensorMap(ElementType.U32, 0, (128, 1), (512,), (128, 1))
+    args = [sim.Tensor(source, tensor), output]
+    params = ".param .align 128 .b8 a[128], .param .u64 out"
+    run(body, args, params, target="sm_100a", grid=4, cluster=4, schedule=schedule, **options)
+    np.testing.assert_array_equal(output, [source[0] * (mask >> rank & 1) for rank in range(4)])
+
+
 def test_a_multicast_copy_needs_a_barrier_in_every_cta() -> None:
     body = (
         ADDRESSES

@@ -38,8 +38,11 @@ def _select_values(value: Any, count: int, positions: Array | None) -> Any:
 
 
 def locate_objects(site: Site, lanes: Lanes, space: str, address: Array) -> Array:
-    """Return the offsets of mbarrier objects in the batch's shared memory."""
+    """Return the offsets of mbarrier objects in the batch's shared memory. Without a state space, ptxas uses the low
+    half of the address, so shared addresses work like generic ones."""
     memory = site.memory
+    if not space and not (address >> 32).any():
+        space = "shared"
     try:
         region, offsets = memory.resolve(site, space, lanes, address, 8, "b")
     except Mixed:

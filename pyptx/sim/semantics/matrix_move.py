@@ -10,7 +10,6 @@ from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.program.variables import SHARED_WINDOW
 from pyptx.sim.semantics import warp_matrices as w
 from pyptx.sim.semantics.access import as_tuple, load, store
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
@@ -42,7 +41,7 @@ def _load_rows(
     rows = count * (16 if shape == "m16n16" else 8)
     gives_address = lanes.shape.lane[lanes.sel] < rows
     parts = tuple(np.zeros(lanes.n, np.uint32) for _ in range(4))
-    load(site, lanes, gives_address, "shared", _take_low_half(space, address), _U4, parts)
+    load(site, lanes, gives_address, "shared", address, _U4, parts)
     data = np.ascontiguousarray(w.gather_words(lanes, parts).swapaxes(1, 2)).view(np.uint8)
     if packing:
         data = _unpack(data, packing, signed)
@@ -52,15 +51,6 @@ def _load_rows(
     for out, values in zip(outs, w.scatter_words(lanes, words), strict=True):
         if out is not None:
             out[...] = values
-
-
-def _take_low_half(space: str, address: Value) -> Value:
-    """Return an address in shared memory. Without a state space, ptxas uses the low half of the address, so generic and
-    shared addresses both work."""
-    if space:
-        return address
-    wide = np.asarray(address)
-    return np.where(wide >> 32 == SHARED_WINDOW >> 32, wide & 0xFFFFFFFF, wide)
 
 
 @cache
@@ -103,7 +93,7 @@ def _store_rows(
     rows[:, _index_targets(fragment).reshape(-1)] = units
     parts = w.scatter_words(lanes, rows.view(np.uint32).reshape(len(words), 32, 4).swapaxes(1, 2))
     gives_address = lanes.shape.lane[lanes.sel] < 8 * count
-    store(site, lanes, gives_address, "shared", _take_low_half(space, address), _U4, parts)
+    store(site, lanes, gives_address, "shared", address, _U4, parts)
 
 
 @cache

@@ -194,7 +194,7 @@ def _alloc(
             tensor.refused_lanes.append(group.index[group.shape.warp[group.sel] == group.shape.warp[lane.lo]])
             continue
         tensor.record_holder(cta, Holding(first, count, lane.lo, site.instruction))
-        store(site, lane, None, space, addresses[position : position + 1], _U4, (np.array([first], _U4),))
+        store(site, lane, None, "shared", addresses[position : position + 1], _U4, (np.array([first], _U4),))
 
 
 def _dealloc(site: Site, group: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:

@@ -250,8 +250,10 @@ class Memory:
         return region, offsets + base
 
     def _resolve_cluster(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Array, Array]:
-        """Resolve shared addresses of other CTAs of the cluster."""
+        """Resolve shared addresses of other CTAs of the cluster, and generic addresses of shared memory: ptxas uses the
+        low half of a 64-bit register, which is the shared address."""
         addresses = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
+        addresses = np.where(addresses >> 32 == SHARED_WINDOW >> 32, addresses & 0xFFFFFFFF, addresses)
         field, own_rank = addresses >> RANK_SHIFT, lanes.cta % self.cluster
         rank = np.where(field >= REMOTE, field - REMOTE, own_rank & ~1 | field if self.pairs else own_rank)
         offsets = (addresses & ((1 << RANK_SHIFT) - 1)) - self.shared.low

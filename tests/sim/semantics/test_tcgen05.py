@@ -58,6 +58,17 @@ def run(body: str, *arrays: Array, shared: int = 0, check: str = "all") -> None:
     sim.run(parse(START + body + END), block=128, shared=shared, args=list(arrays), check=check)
 
 
+@pytest.mark.parametrize("convert", ["", "cvta.shared.u64 %x, %x;"], ids=["shared", "generic"])
+@pytest.mark.parametrize("space", ["", ".shared::cta"])
+def test_alloc_takes_the_low_half_of_an_address(convert: str, space: str) -> None:
+    alloc = f"mov.u64 %x, where; {convert} tcgen05.alloc.cta_group::1.sync.aligned{space}.b32 [%x], 64;"
+    text = START.replace("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where], 64;", alloc)
+    output = np.zeros(128, "u4")
+    body = "mad.wide.u32 %z, %t, 4, %z; st.global.u32 [%z], %base;"
+    sim.run(parse(text + body + END), block=128, args=[output, output, output])
+    assert len(set(output.tolist())) == 1
+
+
 @pytest.mark.parametrize(
     ("shape", "num", "count"), [("32x32b", 8, 8), ("16x64b", 4, 4), ("16x128b", 2, 4), ("16x256b", 1, 4)]
 )

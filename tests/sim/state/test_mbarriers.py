@@ -45,6 +45,22 @@ bar.sync 0;
 """
 
 
+@pytest.mark.parametrize("convert", ["", "cvta.shared.u64 %s0, %s0;"], ids=["shared", "generic"])
+def test_without_a_state_space_the_low_half_of_an_address_names_a_barrier(convert: str) -> None:
+    body = f"""
+mov.u64 %s0, bar; {convert}
+setp.eq.u32 %p0, %t, 0;
+@%p0 mbarrier.init.b64 [%s0], 64;
+bar.sync 0;
+mbarrier.arrive.b64 %s1, [%s0];
+w: mbarrier.try_wait.b64 %p1, [%s0], %s1;
+@!%p1 bra w;
+st.global.u32 [%at], 7;
+ret;
+"""
+    assert out(body) == [7] * 64
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_wait_sees_what_was_stored_before_the_arrivals(schedule: str) -> None:
     body = (

@@ -139,6 +139,13 @@ add.u32 %r0, %r0, %r3; add.u32 %r0, %r0, %r4; add.u32 %r0, %r0, %r5;
     assert results(body, module=module) == [t + kinds[t % 3] for t in range(64)]
 
 
+def test_instructions_of_shared_memory_take_the_low_half_of_generic_addresses() -> None:
+    body = f"""mov.u32 %r1, cell; mad.lo.u32 %r1, %t, 4, %r1; cvt.u64.u32 %rd1, %r1; cvta.shared.u64 %rd2, %rd1;
+st.shared.u32 [%rd2], %t; ld.shared.u32 %r0, [%rd1];
+{STORE}"""
+    assert results(body, module=".shared .u32 cell[64];") == list(range(64))
+
+
 def test_dynamic_shared_memory_follows_static() -> None:
     module = ".shared .u32 fixed[4];\n.extern .shared .align 16 .b8 more[];"
     body = f"""mov.u32 %r1, more; mad.lo.u32 %r1, %t, 4, %r1;

@@ -101,7 +101,7 @@ def _alloc(
         lane = lanes.shape.select_index(lanes.index[position : position + 1])
         if lane.lo in waiters:
             continue
-        region, offsets = site.memory.resolve(site, space, lane, addresses[position : position + 1], 4, "silent")
+        region, offsets = site.memory.resolve(site, "shared", lane, addresses[position : position + 1], 4, "silent")
         offset = int(np.atleast_1d(offsets)[0])
         column = int(region.data[offset : offset + 4].view(np.uint32)[0]) & 0xFFFF
         checks.engine.tensor.alloc(group, place, column, int(counts[position]), pair, exclusive)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
@@ -15,14 +16,12 @@ from typing import Any
 import numpy as np
 
 from pyptx.decorator import Kernel
-from pyptx.diagnostics import format_count
-from pyptx.dsl.trace import fail
+from pyptx.diagnostics import format_count, hide_frames
 from pyptx.sim.launch.processes import call_in_order
-from pyptx.sim.rules.faults import LAUNCH_SHAPE
-from pyptx.sim.scheduling.schedules import SCHEDULES, SEEDED, SEEDS
+from pyptx.sim.scheduling.schedules import SCHEDULES, SEEDS
+from pyptx.testing.requests import Shapes, check_choice, check_keywords, check_steps, list_orders, list_shapes
 from pyptx.testing.trials import Failure, Inputs, Reference, Subject, Trial, run_trial, save_timeline
 
-Shapes = Sequence[Mapping[str, int]] | Mapping[str, Sequence[int]]
 _TIMELINES: ContextVar[Path | None] = ContextVar("timelines", default=None)
 
 
@@ -48,6 +47,7 @@ class MismatchError(AssertionError):
         self.trial, self.failure = trial, failure
 
 
+@hide_frames
 def assert_matches(
     kernel: Kernel,
     reference: Reference,
@@ -78,50 +78,20 @@ def assert_matches(
     A comparison that takes long continues in copies of this process, one per core, and in at most `processes` of them;
     `processes=1`, or a process with other threads, runs all of it here. An `executor` of `concurrent.futures` runs it
     in other processes or on other machines, where the kernel, the reference and `inputs` must be importable."""
+    __tracebackhide__ = True  # for pytest
     subject = Subject(kernel, reference, inputs, keywords, check, rtol, atol)
-    cases = sorted(_list_shapes(shapes), key=lambda shape: int(np.prod([*shape.values()], dtype=object)))
-    numbers = range(seeds) if isinstance(seeds, int) else seeds
-    orders = [(s, n) for s in _list_schedules(schedules) for n in (numbers if s in SEEDED else numbers[:1])]
-    if not cases or not orders:
-        raise ValueError("nothing to compare: pass at least one shape, one schedule and one seed")
+    check_choice(check)
+    check_keywords(kernel, keywords, [*inspect.signature(assert_matches).parameters])
+    cases = sorted(list_shapes(subject, shapes), key=lambda shape: int(np.prod([*shape.values()], dtype=object)))
+    orders = list_orders(schedules, seeds)
     steps = multiple_of or {}
-    _check_steps(steps, cases)
+    check_steps(steps, cases)
     trials = [Trial(tuple(shape.items()), *order, data_seed) for shape, order in product(cases, orders)]
     first = _find_failure(subject, trials, executor, processes)
     if first is None:
         return Match(kernel.name, len(cases), len(orders), len(trials))
     trial, failure = _shrink(subject, *first, orders, steps)
     raise MismatchError(_explain(subject, trial, failure), trial, failure)
-
-
-def _list_shapes(shapes: Shapes) -> list[dict[str, int]]:
-    if not isinstance(shapes, Mapping):
-        return [dict(shape) for shape in shapes]
-    for name, extents in shapes.items():
-        if not isinstance(extents, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-            text = f"shapes: expected the extents of {name}, found {extents!r}"
-            fail(LAUNCH_SHAPE, text, help=f'write shapes={{"{name}": [{extents!r}]}}')
-    return [dict(zip(shapes, extents, strict=True)) for extents in product(*shapes.values())]
-
-
-def _list_schedules(schedules: str | Sequence[str]) -> Sequence[str]:
-    names = [schedules] if isinstance(schedules, str) else schedules
-    for name in names:
-        if name not in SCHEDULES:
-            fail(LAUNCH_SHAPE, f"no schedule {name!r}; there are {', '.join(SCHEDULES)}")
-    return names
-
-
-def _check_steps(steps: Mapping[str, int], cases: Sequence[Mapping[str, int]]) -> None:
-    """Refuse steps of other variables than those of all shapes, and other steps than positive integers."""
-    for name, step in steps.items():
-        if not all(name in shape for shape in cases):
-            choices = ", ".join(dim for dim in cases[0] if all(dim in shape for shape in cases)) or "none"
-            text = f"multiple_of: expected variables of the shapes, found {name!r}"
-            fail(LAUNCH_SHAPE, text, help=f"the variables that all shapes have: {choices}")
-        if not isinstance(step, int) or step < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            text = f"multiple_of: expected a positive integer for {name}, found {step!r}"
-            fail(LAUNCH_SHAPE, text, help=f'write multiple_of={{"{name}": 1}} to allow each extent')
 
 
 def _find_failure(

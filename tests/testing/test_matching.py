@@ -87,27 +87,33 @@ def test_a_wrong_reference_is_not_the_kernels_fault() -> None:
         assert_matches(double, wrong_shape, shapes=[{"n": 4}])
 
 
-def test_nothing_to_compare_is_an_error() -> None:
-    options: list[dict[str, Any]] = [{"shapes": ()}, {"schedules": ()}, {"seeds": ()}]
-    for option in options:
-        with pytest.raises(ValueError, match="nothing to compare"):
-            assert_matches(double, twice, **option)
-
-
 def test_one_schedule_may_be_a_text() -> None:
     assert assert_matches(double, twice, shapes=[{"n": 64}], schedules="random", seeds=3).orders == 3
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"schedules": ["eager", "fast"]}, "no schedule 'fast'; there are eager, lazy, random, adversarial"),
-        ({"multiple_of": {"k": 1}}, "multiple_of: expected variables of the shapes, found 'k'"),
-        ({"multiple_of": {"n": 0}}, "multiple_of: expected a positive integer for n, found 0"),
-        ({"multiple_of": {"n": "1"}}, "multiple_of: expected a positive integer for n, found '1'"),
-        ({"shapes": {"n": 64}}, "shapes: expected the extents of n, found 64"),
-    ],
-)
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"schedules": ["eager", "fast"]}, "no schedule 'fast'; there are eager, lazy, random, adversarial"),
+    ({"multiple_of": {"k": 1}}, "multiple_of: expected variables of the shapes, found 'k'"),
+    ({"multiple_of": {"n": 0}}, "multiple_of: expected a positive integer for n, found 0"),
+    ({"multiple_of": {"n": "1"}}, "multiple_of: expected a positive integer for n, found '1'"),
+    ({"shapes": {"n": 64}}, "shapes: expected the extents of n, found 64"),
+    ({"shapes": [64]}, "shapes: expected mappings of variables to extents, found 64"),
+    ({"shapes": {"m": [64]}}, "shapes: {'m': 64} does not fit `skip_last`: missing n; unknown m"),
+    ({"shapes": ({},)}, "shapes: {} does not fit `skip_last`: missing n"),
+    ({"shapes": {"n": [0]}}, "shapes: expected a positive integer for n, found 0"),
+    ({"shapes": ()}, "shapes: nothing to compare: expected at least one shape, found none"),
+    ({"schedules": ()}, "schedules: nothing to compare: expected at least one of them, found none"),
+    ({"seeds": 0}, "seeds: nothing to compare: expected at least one of them, found 0"),
+    ({"check": "race"}, (
+        "check 'race': expected one of all, strict, none, races, uninitialised, proxies, async, tensor, mbarriers, "
+        "convergence, barriers, lifetimes, layouts, bounds, hangs, numerics, outputs, unused, dependents"
+    )),
+    ({"schedule": "eager"}, "neither assert_matches nor `skip_last` takes `schedule=`"),
+    ({"factor": 2}, "neither assert_matches nor `skip_last` takes `factor=`"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "text"), MISTAKES, ids=[text for _, text in MISTAKES])
 def test_mistakes_in_the_call_are_not_the_kernels_fault(options: dict[str, Any], text: str) -> None:
     arguments: dict[str, Any] = {"shapes": [{"n": 64}], **options}
     with raises(PtxError) as caught:
@@ -116,6 +122,10 @@ def test_mistakes_in_the_call_are_not_the_kernels_fault(options: dict[str, Any],
     assert finding.message == text
     assert finding.origin is not None
     assert finding.origin.file == __file__
+
+
+def test_inputs_may_bind_a_variable() -> None:
+    assert assert_matches(double, twice, inputs=lambda generator, shape: [np.ones(5, np.float32)], seeds=1).shapes == 1
 
 
 TABLE = Tile("m", "n", f32)

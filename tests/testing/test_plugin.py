@@ -53,6 +53,7 @@ def test_a_failing_run_leaves_its_timeline(workers: list[str], tmp_path: Path) -
         re.MULTILINE,
     )
     assert len(finding.findall(process.stdout)) == 3, process.stdout
+    assert "matching.py" not in process.stdout
     assert "pyptx timeline ---" in process.stdout
     names = {"test_beyond.py-test_a_recorded_run.html", "beyond-n4-eager-0.html"}
     assert {path.name for path in (tmp_path / "timelines").iterdir()} == names

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from pyptx.decorator import Kernel
 from pyptx.diagnostics import PtxError
+from pyptx.dsl.origin import find_caller
 from pyptx.runtime.pairs import Pair, split_options
 from pyptx.runtime.rules import GRADIENTS, TRANSFORMS
 from pyptx.specs import Tile
@@ -44,7 +45,7 @@ def differentiable_kernel(
             f"`{name}` takes {takes} inputs, but gets {len(save_indices)} saved inputs and {outputs} gradients"
         )
     if wrong:
-        raise PtxError([GRADIENTS.report(None, "; ".join(wrong))])
+        raise PtxError([GRADIENTS.report(find_caller(), "; ".join(wrong))])
 
     pair = Pair(forward_kernel, backward_kernel, save_indices, count)
 
@@ -107,7 +108,8 @@ def declare_sharding(kernel: Callable[..., Any], *dims: str) -> None:
     unknown = [dim for dim in dims if dim not in plain.shape_variables]
     if unknown:
         text = f"`{plain.name}` has no dimension {', '.join(unknown)}"
-        raise PtxError([TRANSFORMS.report(None, text, help=f"choose of {', '.join(plain.shape_variables) or 'none'}")])
+        help = f"choose of {', '.join(plain.shape_variables) or 'none'}"
+        raise PtxError([TRANSFORMS.report(find_caller(), text, help=help)])
     tiles = (plain.out_specs, plain.in_specs)
 
     def place(tile: Tile, dim: str) -> Any:

@@ -89,8 +89,11 @@ def _quote(place: Origin, source: str) -> str:
 
 
 @contextmanager
-def raises(kind: type[Error], match: str | None = None) -> Generator[pytest.ExceptionInfo[Error]]:
-    """Like `pytest.raises`, and fail unless the whole messages are listed."""
+def raises(
+    kind: type[Error], match: str | None = None, file: str | None = None
+) -> Generator[pytest.ExceptionInfo[Error]]:
+    """Like `pytest.raises`, and fail unless the whole messages are listed, and their places are in `file`, if given."""
     with pytest.raises(kind, match=match) as excinfo:
         yield excinfo
     assert_listed(excinfo.value.diagnostics)
+    assert not file or [finding.origin and finding.origin.file for finding in excinfo.value.diagnostics] == [file]

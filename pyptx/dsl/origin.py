@@ -51,15 +51,15 @@ def find_user_frame(root: CodeType | None, memo: Memo) -> PythonFrame | None:
 
 
 def find_caller() -> PythonFrame | None:
-    """Return the place of the user's call into this package, which PyTorch may have passed on."""
+    """Return the place of the user's call into this package, which PyTorch or JAX may have passed on."""
     frame: FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and (is_ours(frame.f_code) or _is_torch(frame)):
+    while frame is not None and (is_ours(frame.f_code) or _is_relayed(frame)):
         frame = frame.f_back
     return None if frame is None else PythonFrame(frame.f_code, frame.f_lasti)
 
 
-def _is_torch(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).partition(".")[0] == "torch"
+def _is_relayed(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in ("torch", "jax")
 
 
 def _build_chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:

@@ -19,7 +19,7 @@ from pyptx.runtime.arrays import Array, Described, Unusable, describe, get_numpy
 from pyptx.runtime.jax_arrays import check_dtype, find_axes, jax, vary, view
 from pyptx.runtime.jax_attributes import Attributes, read_attributes, write_attributes
 from pyptx.runtime.jax_handler import HANDLER, run_call, wait_for_calls
-from pyptx.runtime.planning import Call, Plan, Traceable, make_plan
+from pyptx.runtime.planning import Call, Plan, Traceable, find_call, make_plan
 from pyptx.runtime.rules import ARRAYS, GRADIENTS
 
 TARGET = "pyptx_kernel_1"
@@ -102,9 +102,10 @@ def run(bound: Bound, stream: Any, *, cooperative: bool = False, programmatic: b
 
     @function.defjvp
     def refuse_gradient(primals: Any, tangents: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
-        text = f"the kernel `{plan.definition.name}` has no gradient"
+        definition = plan.definition
+        text = f"the kernel `{definition.name}` has no gradient"
         help = "pair it with one for its gradient: differentiable_kernel(kernel, backward_kernel)"
-        raise PtxError([GRADIENTS.report(None, text, help=help)])
+        raise PtxError([GRADIENTS.report(find_call(definition), text, help=help)])
 
     return list(function(*operands))
 

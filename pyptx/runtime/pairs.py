@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 from pyptx.diagnostics import PtxError
+from pyptx.dsl.origin import find_caller
 from pyptx.dsl.run import Definition
 from pyptx.runtime.registry import register
 from pyptx.runtime.rules import GRADIENTS
@@ -74,5 +76,8 @@ def split_options(options: Mapping[str, Any], *kernels: Paired) -> tuple[dict[st
     ]
     unknown = [name for name in options if not any(name in names for names in option_names)]
     if unknown:
-        raise PtxError([GRADIENTS.report(None, f"neither kernel takes {', '.join(unknown)}")])
+        choices = sorted(set[str]().union(*option_names))
+        close = get_close_matches(unknown[0], choices, 1)
+        help = f"did you mean `{close[0]}=`?" if close else f"they take {', '.join(choices)}"
+        raise PtxError([GRADIENTS.report(find_caller(), f"neither kernel takes {', '.join(unknown)}", help=help)])
     return tuple({name: value for name, value in options.items() if name in names} for names in option_names)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypedDict, Unpack
 
 from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl.finish import Traced
-from pyptx.dsl.origin import find_definition, is_ours
+from pyptx.dsl.origin import find_caller, find_definition, is_ours
 from pyptx.dsl.run import Definition
 from pyptx.ir import Function, Module
 from pyptx.runtime import arguments
@@ -130,6 +130,11 @@ def locate_errors(definition: Definition) -> Generator[None]:
             place = find_place(definition)
             error.diagnostics = tuple(f if f.origin else f.move_to(place) for f in error.diagnostics)
         raise
+
+
+def find_call(definition: Definition) -> PythonFrame | None:
+    """Return the place of the user's call, or else of the kernel's definition: threads of PyTorch have no callers."""
+    return find_caller() or find_place(definition)
 
 
 def find_place(definition: Definition) -> PythonFrame | None:

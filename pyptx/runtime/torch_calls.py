@@ -14,7 +14,7 @@ import numpy as np
 
 from pyptx.runtime import torch_operators
 from pyptx.runtime.torch_options import encode
-from pyptx.runtime.torch_refusals import Named, attach, has_tangent, needs_gradient, refuse, refuse_writing
+from pyptx.runtime.torch_refusals import Defined, attach, has_tangent, needs_gradient, refuse, refuse_writing
 from pyptx.specs import Tile
 
 torch: Any = import_module("torch")
@@ -22,7 +22,7 @@ torch: Any = import_module("torch")
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
-class Recordable(Named, Protocol):
+class Recordable(Defined, Protocol):
     """A kernel as this file sees it."""
 
     out_specs: tuple[Tile, ...]

@@ -10,6 +10,7 @@ from typing import Any, cast
 from pyptx.diagnostics import PtxError
 from pyptx.runtime import torch_calls
 from pyptx.runtime.pairs import Pair, split_options
+from pyptx.runtime.planning import find_call
 from pyptx.runtime.registry import KERNELS
 from pyptx.runtime.rules import GRADIENTS
 from pyptx.runtime.torch_operators import Gradient, Operator, Signature, find_operator
@@ -85,7 +86,8 @@ def differentiate(
             f"`{pair.backward.name}` has no output for the gradient of `{late[0]}`, input {names.index(late[0])} of "
             f"`{pair.forward.name}`"
         )
-        raise PtxError([GRADIENTS.report(None, text, help=f"pass {late[0]}.detach(), or compute its gradient")])
+        help = f"pass {late[0]}.detach(), or compute its gradient"
+        raise PtxError([GRADIENTS.report(find_call(pair.forward.definition), text, help=help)])
     dense = [gradient.resolve_conj().resolve_neg().contiguous() for gradient in gradients]
     results = pair.backward(*saved, *dense, **options)
     results = cast("tuple[Any, ...]", results) if isinstance(results, tuple) else (results,)

@@ -14,7 +14,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.dsl.run import parse_raw_parameter
 from pyptx.runtime import arguments, torch_, torch_abstract
 from pyptx.runtime.pairs import Paired, split_options
-from pyptx.runtime.planning import Traceable, find_place, locate_errors
+from pyptx.runtime.planning import Traceable, find_call, find_place, locate_errors
 from pyptx.runtime.registry import KERNELS
 from pyptx.runtime.rules import ARRAYS, TRANSFORMS
 from pyptx.runtime.torch_options import decode
@@ -70,7 +70,9 @@ class Operator(NamedTuple):
         returns = self.signature[6]
         if recorded not in ("", returns):
             text = f"the program was compiled when `{self.kernel.name}` returned {recorded}; it returns {returns}"
-            raise PtxError([TRANSFORMS.report(None, text, help="compile or export it anew")])
+            raise PtxError(
+                [TRANSFORMS.report(find_call(self.kernel.definition), text, help="compile or export it anew")]
+            )
 
     def read_keywords(self, arguments: Mapping[str, Any], memory: Sequence[Any] = ()) -> dict[str, Any]:
         """Return all keywords of a call."""
@@ -109,7 +111,13 @@ def find_operator(kernel: Recorded, gradient: Gradient | None, name: str | None 
         _define(operator)
     elif name is not None and operator.signature[0] != name:
         text = f"`{kernel.definition.name}` already is the operator {operator.signature[0]}"
-        raise PtxError([TRANSFORMS.report(None, text, help="name it before its first use, at module level")])
+        raise PtxError(
+            [
+                TRANSFORMS.report(
+                    find_call(kernel.definition), text, help="name it before its first use, at module level"
+                )
+            ]
+        )
     return operator
 
 
@@ -117,7 +125,7 @@ def _make_operator(kernel: Recorded, gradient: Gradient | None, name: str | None
     name = name or _choose_name(kernel, gradient)
     if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or name in _NAMES:
         text = f"{name} is the name of another operator" if name in _NAMES else f"an operator cannot be named {name!r}"
-        raise PtxError([TRANSFORMS.report(None, text, help="pass another name=")])
+        raise PtxError([TRANSFORMS.report(find_call(kernel.definition), text, help="pass another name=")])
     kernels = (kernel, gradient.kernel) if gradient else (kernel,)
     tensors, count = [tensor for tensor, _ in kernel.definition.tensors], len(kernel.in_specs)
     params = [parse_raw_parameter(*param) for each in kernels for param in each.definition.raw_params]

@@ -7,18 +7,20 @@ from importlib import import_module
 from typing import Any, NoReturn, Protocol
 
 from pyptx.diagnostics import PtxError
+from pyptx.dsl.run import Definition
+from pyptx.runtime.planning import find_call
 from pyptx.runtime.rules import GRADIENTS
 
 torch: Any = import_module("torch")
 forward_ad: Any = import_module("torch.autograd.forward_ad")
 
 
-class Named(Protocol):
+class Defined(Protocol):
     """A kernel as this file sees it."""
 
     @property
-    def name(self) -> str:
-        """The name of the entry in PTX."""
+    def definition(self) -> Definition:
+        """The checked arguments of `@kernel`."""
         ...
 
 
@@ -32,19 +34,20 @@ def has_tangent(tensors: Sequence[Any]) -> bool:
     return forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(t).tangent is not None for t in tensors)
 
 
-def refuse(kernel: Named, text: str) -> NoReturn:
+def refuse(kernel: Defined, text: str) -> NoReturn:
     """Raise the error of a kernel that has no gradient."""
     help = "pair it with one for its gradient: differentiable_kernel(kernel, backward_kernel); or use torch.no_grad()"
-    raise PtxError([GRADIENTS.report(None, f"the kernel `{kernel.name}` {text}", help=help)])
+    definition = kernel.definition
+    raise PtxError([GRADIENTS.report(find_call(definition), f"the kernel `{definition.name}` {text}", help=help)])
 
 
-def refuse_writing(kernel: Named) -> NoReturn:
+def refuse_writing(kernel: Defined) -> NoReturn:
     """Raise the error of a call that writes tensors and would need a gradient: as PyTorch's functions with `out=`, it
     has none."""
     refuse(kernel, "writes tensors that it is given, which autograd cannot differentiate, and one requires a gradient")
 
 
-def make_backward(kernel: Named) -> Callable[..., Any]:
+def make_backward(kernel: Defined) -> Callable[..., Any]:
     """Return a backward function that says that there is none."""
 
     def backward(context: object, *gradients: object) -> Any:
@@ -60,7 +63,7 @@ def make_autograd_function(name: str, *methods: Callable[..., Any]) -> Any:
 
 
 def _make_function() -> Any:
-    def forward(kernel: Named, count: int, *tensors: Any) -> tuple[Any, ...]:
+    def forward(kernel: Defined, count: int, *tensors: Any) -> tuple[Any, ...]:
         return tuple(tensor.view_as(tensor) for tensor in tensors[:count])
 
     def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -75,7 +78,7 @@ def _make_function() -> Any:
 _WITHOUT_GRADIENT = _make_function()
 
 
-def attach(kernel: Named, results: Any, tensors: Sequence[Any]) -> Any:
+def attach(kernel: Defined, results: Any, tensors: Sequence[Any]) -> Any:
     """Return the results of a kernel that was called on tensors, such that their gradient is an error."""
     outputs: list[Any] = [*results] if isinstance(results, tuple) else [results]
     marked = _WITHOUT_GRADIENT.apply(kernel, len(outputs), *outputs, *tensors)

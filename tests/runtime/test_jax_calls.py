@@ -268,7 +268,7 @@ def test_loops_branches_and_checkpoints_contain_kernels() -> None:
 
 
 def test_a_kernel_alone_has_no_gradient() -> None:
-    with raises(PtxError, match="PTX1003.*the kernel `product` has no gradient"):
+    with raises(PtxError, match="PTX1003.*the kernel `product` has no gradient", file=__file__):
         jax.grad(lambda x: product(x, x).sum())(X)
 
 

@@ -202,9 +202,9 @@ def test_an_input_changed_after_the_forward_pass_is_an_error() -> None:
 
 def test_kernels_that_do_not_belong_together_are_refused() -> None:
     for options in ({"save_for_backward": [0]}, {"num_grad_inputs": 1}, {"save_for_backward": [0, 5]}):
-        with raises(PtxError, match="PTX1003"):
+        with raises(PtxError, match="PTX1003", file=__file__):
             differentiable_kernel(product, product_gradient, **options)  # pyright: ignore[reportArgumentType]
-    with raises(PtxError, match="neither kernel takes other"):
+    with raises(PtxError, match="neither kernel takes other", file=__file__):
         differentiable_kernel(product, product_gradient)(X, X, other=1)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from _thread import start_new_thread
 from collections.abc import Callable
 from importlib import import_module
+from queue import Queue
 from typing import Any
 
 import pytest
 
 from pyptx import PtxError, Tile, differentiable_kernel, kernel, ptx
+from pyptx.runtime.planning import find_place
+from pyptx.runtime.torch_refusals import make_backward
 from pyptx.types import f32
 from tests.messages import raises
 from tests.runtime.torch_kernels import (
@@ -114,8 +118,17 @@ def test_an_input_without_gradient_that_requires_one_is_an_error(way: Any) -> No
 
 def test_the_message_names_the_input_without_gradient() -> None:
     y = multiply_constant(X, X.clone().requires_grad_())
-    with raises(PtxError, match="`y`, input 1 of `product`"):
+    with raises(PtxError, match="`y`, input 1 of `product`", file=__file__):
         y.sum().backward()
+
+
+def test_a_backward_pass_in_a_thread_without_callers_names_the_definition() -> None:
+    ends: Queue[PtxError] = Queue()
+    names = {"__name__": "torch.thread", "backward": make_backward(product), "ends": ends, "PtxError": PtxError}
+    # The only frame of the thread is one of PyTorch's, as on a GPU.
+    start_new_thread(exec, ("try:\n    backward(None)\nexcept PtxError as error:\n    ends.put(error)", names))
+    (finding,) = ends.get().diagnostics
+    assert str(finding.origin) == str(find_place(product.definition))
 
 
 @in_every_way
@@ -131,11 +144,11 @@ def test_a_kernel_without_gradient_is_an_error_at_the_backward_pass() -> None:
     x = X.clone().requires_grad_()
     y = product(x, X)
     assert torch.equal(y.detach(), X * X)
-    with raises(PtxError, match="the kernel `product` has no gradient"):
+    with raises(PtxError, match="the kernel `product` has no gradient", file=__file__):
         y.sum().backward()
     square, cube = powers(x.double())
     assert square.requires_grad
-    with raises(PtxError, match="the kernel `powers` has no gradient"):
+    with raises(PtxError, match="the kernel `powers` has no gradient", file=__file__):
         cube.sum().backward()
 
 
@@ -149,7 +162,7 @@ WRITES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("call", WRITES.values(), ids=WRITES)
 def test_a_call_that_writes_tensors_has_no_gradient(call: Any) -> None:
-    with raises(PtxError, match="writes tensors that it is given"):
+    with raises(PtxError, match="writes tensors that it is given", file=__file__):
         call(X.clone().requires_grad_())
     with pytest.raises(RuntimeError, match="writes tensors that it is given"):
         torch.compile(call, fullgraph=True, backend="aot_eager")(X.clone().requires_grad_())
@@ -172,7 +185,7 @@ def test_a_second_derivative_is_an_error() -> None:
     x = X.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(multiply(x, x).sum(), x, create_graph=True)
     assert torch.allclose(gradient, 2 * x)
-    with raises(PtxError, match="the kernel `product_gradient` has no gradient"):
+    with raises(PtxError, match="the kernel `product_gradient` has no gradient", file=__file__):
         gradient.sum().backward()
 
 
@@ -180,7 +193,7 @@ def test_a_second_derivative_is_an_error() -> None:
 def test_forward_mode_is_an_error() -> None:
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(X, X)
-        with raises(PtxError, match="the kernel `product` has no forward-mode derivative"):
+        with raises(PtxError, match="the kernel `product` has no forward-mode derivative", file=__file__):
             product(dual, X)
         assert torch.equal(product(X, X), X * X)
 

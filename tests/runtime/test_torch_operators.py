@@ -94,11 +94,11 @@ def test_a_name_may_be_given() -> None:
     local = make_local()
     assert get_name(local, "add_one") == "add_one"
     assert get_name(local) == "add_one"
-    with raises(PtxError, match="`local` already is the operator add_one"):
+    with raises(PtxError, match="`local` already is the operator add_one", file=__file__):
         operator(local, "add_two")
-    with raises(PtxError, match="add_one is the name of another operator"):
+    with raises(PtxError, match="add_one is the name of another operator", file=__file__):
         operator(make_local(), "add_one")
-    with raises(PtxError, match="an operator cannot be named 'add one'"):
+    with raises(PtxError, match="an operator cannot be named 'add one'", file=__file__):
         operator(make_local(), "add one")
 
 
@@ -106,7 +106,7 @@ def test_arguments_of_the_operator_are_no_names_of_parameters() -> None:
     @kernel(grid=(1,), raw_params=[("u64", "grid")])
     def confusing() -> None: ...
 
-    with raises(PtxError, match="PyTorch calls an argument `grid`"):
+    with raises(PtxError, match="PyTorch calls an argument `grid`", file=__file__):
         operator(confusing)
 
 
@@ -147,7 +147,7 @@ def test_exported_programs_may_have_a_dynamic_size() -> None:
 
 def test_a_program_of_a_kernel_with_other_outputs_is_refused() -> None:
     for x in (X, X.to("meta")):
-        with raises(PtxError, match=r"compiled when `product` returned f64\[n\]; it returns f32\[n\]"):
+        with raises(PtxError, match=r"compiled when `product` returned f64\[n\]; it returns f32\[n\]", file=__file__):
             operator(product).default(x, x, returns="f64[n]")
     assert torch.equal(operator(product).default(X, X, returns="f32[n]"), X * X)
 
@@ -176,7 +176,7 @@ def test_sharded_tensors_follow_the_declaration(mesh: Any) -> None:
     y = product(sharded, whole)
     assert (y.placements, tuple(y.shape)) == ((tensors.Shard(0),), (64,))
     assert torch.equal(y.to_local(), X * X)
-    with raises(PtxError, match="`product` has no dimension q"):
+    with raises(PtxError, match="`product` has no dimension q", file=__file__):
         declare_sharding(product, "q")
 
 

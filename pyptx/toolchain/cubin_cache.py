@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from functools import lru_cache
 
 from pyptx.cache import Store
 from pyptx.toolchain.assembler import assemble, default_target
@@ -19,15 +18,15 @@ from pyptx.toolchain.tools import ToolMissing, find_tool
 FORMAT = 1
 """Changes with what `assemble` passes to the assembler, and with the layout of a file."""
 MOST_BYTES = 1 << 28
-FOLDER, SUFFIX = "cubins", ".cubin"
-_END_BYTES = 1 << 18
+FOLDER, SUFFIX, DIGEST_SUFFIX = "cubins", ".cubin", ".digest"
 
 
 def assemble_cached(
     ptx: str, target: str | None = None, *, lineinfo: bool = False, origin_of: OriginOf | None = None
 ) -> Cubin:
     """Return the machine code of a module like `assemble`, from the cache if it has been assembled before."""
-    store, assembler = Store.open(FOLDER, SUFFIX, MOST_BYTES), _identify_assembler()
+    store = Store.open(FOLDER, SUFFIX, MOST_BYTES)
+    assembler = "" if store is None else _identify_assembler(store)
     if store is None or not assembler:
         return assemble(ptx, target, lineinfo=lineinfo, origin_of=origin_of)
     arch = default_target(ptx) if target is None else target
@@ -41,26 +40,29 @@ def assemble_cached(
     return cubin
 
 
-def _identify_assembler() -> str:
-    """Return what identifies the assembler without running it; nothing if ptxas is not installed, or cannot be read."""
+def _identify_assembler(store: Store) -> str:
+    """Return what identifies the assembler without running it; nothing if ptxas is not installed, or cannot be read.
+    The path counts, as a script may start another program."""
     try:
         path = find_tool("ptxas").path
         status = os.stat(path)
-        digest = _compute_digest(path, status.st_size, status.st_mtime_ns, status.st_ino)
+        times = status.st_mtime_ns, status.st_ctime_ns
+        return f"{path} {_find_digest(store, path, status.st_dev, status.st_ino, status.st_size, *times)}"
     except (ToolMissing, OSError):
         return ""
-    return f"{path} {status.st_size} {status.st_mtime_ns} {digest}"
 
 
-@lru_cache(maxsize=8)
-def _compute_digest(path: str, size: int, timestamp: int, inode: int) -> str:
-    """Return a digest of the beginning and the end of a program. Size and time do not tell apart the programs of
-    images whose files all have one time; these parts hold a program's addresses and sizes. They take 0.7 ms, the
-    version that ptxas prints takes 5, and is the same for all builds of a version."""
-    with open(path, "rb") as file:
-        data = file.read(_END_BYTES)
-        file.seek(max(size - _END_BYTES, 0))
-        return hashlib.sha256(data + file.read(_END_BYTES)).hexdigest()
+def _find_digest(store: Store, path: str, *status: int) -> str:
+    """Return the digest of a program, which is kept until its status changes: computing it takes 70 ms, reading it 0.1.
+    Only the time of the status tells apart the programs of images whose files all have one time and size."""
+    digests = Store(store.folder, DIGEST_SUFFIX, MOST_BYTES)
+    name = hashlib.sha256(json.dumps([path, *status]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    digest = digests.read(name)
+    if digest is None:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest().encode()
+        digests.write(name, digest)
+    return digest.decode()
 
 
 def _encode(cubin: Cubin) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pyptx.cache import SWITCH
+from pyptx.cache import SWITCH, Store
 from pyptx.toolchain import AssemblyError, Cubin, assemble, assemble_cached, find_tool
 from pyptx.toolchain.tools import Tool
 
@@ -26,9 +26,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def plant(folder: Path) -> Cubin:
     """Assemble a module, and put another module's code in the place of its code; return the other's."""
     assemble_cached(TEXT)
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("*.cubin")
     other = assemble_cached(TEXT.replace(" k(", " other("))
-    (other_path,) = {*folder.iterdir()} - {path}
+    (other_path,) = {*folder.glob("*.cubin")} - {path}
     other_path.replace(path)
     return other
 
@@ -53,7 +53,7 @@ CHANGES: list[Callable[[], Cubin]] = [
 def test_other_input_has_other_code(run: Callable[[], Cubin], folder: Path) -> None:
     other = plant(folder)
     assert run() != other
-    assert len(list(folder.iterdir())) == 2
+    assert len(list(folder.glob("*.cubin"))) == 2
 
 
 def test_the_target_of_the_module_is_the_default(folder: Path) -> None:
@@ -70,29 +70,48 @@ def test_another_assembler_has_other_code(folder: Path, tmp_path: Path, monkeypa
     assert assemble_cached(TEXT) != other
 
 
-@pytest.mark.parametrize("place", [100, -100], ids=["in its beginning", "in its end"])
-def test_an_assembler_of_the_same_size_and_time_has_other_code(
-    place: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "ptxas"
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytearray:
+    """Return the text of a script that runs ptxas, which takes its place once it is written."""
+    tool = Tool("ptxas", str(tmp_path / "ptxas"), "PATH")
     lines = ["#!/bin/sh", "# " + "1" * 300_000, f'exec "{find_tool("ptxas").path}" "$@"', "# " + "1" * 300_000]
-    monkeypatch.setattr(
-        "pyptx.toolchain.cubin_cache.find_tool", {"ptxas": Tool("ptxas", str(path), "PATH")}.__getitem__
-    )
-    text = bytearray("\n".join(lines).encode())
+    monkeypatch.setattr("pyptx.toolchain.cubin_cache.find_tool", {"ptxas": tool}.__getitem__)
+    return bytearray("\n".join(lines).encode())
 
-    def install() -> None:
-        """Replace the program, as the installation of another version does."""
-        (tmp_path / "new").write_bytes(text)
-        (tmp_path / "new").chmod(0o755)
-        os.utime(tmp_path / "new", (0, 0))
-        (tmp_path / "new").replace(path)
 
-    install()
+def write(path: Path, text: bytearray) -> None:
+    """Write a program with the time that files of an image may have."""
+    path.write_bytes(text)
+    path.chmod(0o755)
+    os.utime(path, (0, 0))
+
+
+@pytest.mark.parametrize("place", [100, 300_000, -100], ids=["in its beginning", "in its middle", "in its end"])
+def test_an_assembler_of_the_same_size_and_time_has_other_code(
+    place: int, folder: Path, tmp_path: Path, script: bytearray
+) -> None:
+    write(tmp_path / "ptxas", script)
     other = plant(folder)
     assert assemble_cached(TEXT) == other
-    text[place] += 1
-    install()
+    script[place] += 1
+    write(tmp_path / "new", script)
+    (tmp_path / "new").replace(tmp_path / "ptxas")
+    assert assemble_cached(TEXT) != other
+
+
+def test_an_assembler_that_is_written_in_place_has_other_code(folder: Path, tmp_path: Path, script: bytearray) -> None:
+    write(tmp_path / "ptxas", script)
+    other = plant(folder)
+    script[300_000] += 1
+    write(tmp_path / "ptxas", script)
+    assert assemble_cached(TEXT) != other
+
+
+def test_the_digest_of_an_assembler_is_kept(folder: Path, tmp_path: Path, script: bytearray) -> None:
+    write(tmp_path / "ptxas", script)
+    other = plant(folder)
+    (path,) = folder.glob("*.digest")
+    Store(folder, path.suffix, 1 << 20).write(path.stem, b"another")
     assert assemble_cached(TEXT) != other
 
 
@@ -102,7 +121,7 @@ def test_code_of_an_assembler_that_cannot_be_read_is_not_kept(
     tool = Tool("ptxas", str(tmp_path / "gone"), "PATH")
     monkeypatch.setattr("pyptx.toolchain.cubin_cache.find_tool", {"ptxas": tool}.__getitem__)
     assert assemble_cached(TEXT) == assemble(TEXT)
-    assert list(folder.iterdir()) == []
+    assert list(folder.glob("*.cubin")) == []
 
 
 def test_code_with_messages_is_not_kept(folder: Path) -> None:
@@ -111,12 +130,12 @@ def test_code_with_messages_is_not_kept(folder: Path) -> None:
         assert [finding.code for finding in assemble_cached(text).diagnostics] == ["PTX0713"]
     with pytest.raises(AssemblyError):
         assemble_cached(TEXT.replace("ret", "rte"))
-    assert list(folder.iterdir()) == []
+    assert list(folder.glob("*.cubin")) == []
 
 
 def test_a_damaged_file_is_assembled_again(folder: Path) -> None:
     plant(folder)
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("*.cubin")
     path.write_bytes(path.read_bytes()[:-1])
     assert assemble_cached(TEXT) == assemble(TEXT)
     assert assemble_cached(TEXT) == assemble(TEXT)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from pyptx.cli import FINDINGS, OK, UNUSABLE
-from pyptx.cli.output import complain, place_findings, print_findings, print_foreign
+from pyptx.cli.output import complain, place_findings, print_findings, print_foreign, replace_file
 from pyptx.cli.sources import STDIN, Source, Unreadable, add_files, read
 from pyptx.diagnostics import escape_unprintable
 from pyptx.emitter import STYLES, formatted
@@ -54,7 +51,7 @@ def _format_file(name: str, args: argparse.Namespace) -> int:
     differs = text != source.text
     if args.write:
         if differs:
-            _replace(Path(name), text)
+            replace_file(Path(name), text)
             print(escape_unprintable(f"formatted {name}"))
         return OK
     if args.check or args.diff:
@@ -69,17 +66,3 @@ def _compute_diff(source: Source, text: str) -> Iterator[str]:
     old, new = source.text.splitlines(keepends=True), text.splitlines(keepends=True)
     for line in difflib.unified_diff(old, new, source.name, f"{source.name} (formatted)"):
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a temporary file and rename it, so that no reader and no crash leaves half a file."""
-    path = path.resolve()
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.chmod(beside, path.stat().st_mode & 0o7777)
-        os.replace(beside, path)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(beside)

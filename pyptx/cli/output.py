@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import TextIO
 
 from pyptx.cli.sources import Source
@@ -44,6 +47,26 @@ def complain(message: str) -> None:
 def print_foreign(text: str) -> None:
     """Print the output of a kernel or tool: unchanged to files and pipes, without control characters on a terminal."""
     print(escape_unprintable(text) if sys.stdout.isatty() else text, end="", flush=True)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a temporary file and rename it, so that no reader and no crash leaves half a file."""
+    path = path.resolve()
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.chmod(beside, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_read_umask())
+        os.replace(beside, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(beside)
+
+
+def _read_umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
 
 
 def has_errors(findings: Iterable[Diagnostic]) -> bool:

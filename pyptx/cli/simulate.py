@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyptx.cache import Untrusted
 from pyptx.cli import FINDINGS, OK, UNUSABLE
-from pyptx.cli.output import complain
+from pyptx.cli.output import complain, replace_file
 from pyptx.diagnostics import PtxError, Severity, format_count
 from pyptx.driver.devices import DEVICES
 from pyptx.driver.launcher import run_program
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--baseline", metavar="FILE", help="a report whose findings are known; only new ones count")
     parser.add_argument("program", metavar="PROGRAM", help="a Python file, or after `--` any program")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments").required = False
 
 
 def run(args: argparse.Namespace) -> int:
@@ -83,6 +83,9 @@ def run(args: argparse.Namespace) -> int:
     report = Path(args.report) if args.report else None
     if report is not None and report.suffix not in SUFFIXES:
         complain(f"--report {args.report}: the name must end in {', '.join(SUFFIXES)}")
+        return UNUSABLE
+    if report is not None and not report.parent.is_dir():
+        complain(f"--report {args.report}: there is no directory {report.parent}")
         return UNUSABLE
     try:
         baseline = Baseline.read(Path(args.baseline)) if args.baseline else None
@@ -106,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
             complain(why.diagnostics[0].message)
             return UNUSABLE
         except (NoCompiler, Untrusted, ValueError, OSError) as why:
-            complain(f"{args.program}: {why.strerror}" if isinstance(why, OSError) and why.strerror else str(why))
+            complain(explain_start(args.program, why) if isinstance(why, OSError) and why.strerror else str(why))
             return UNUSABLE
         launches, cut = read_records(Path(folder))
     if cut:
@@ -117,12 +120,21 @@ def run(args: argparse.Namespace) -> int:
         for key in ("ptx", "timeline"):
             launch[key] = os.path.relpath(launch[key], report.parent if report else ".") if launch.get(key) else ""
     if report is not None:
-        report.write_text(format_report(report.suffix, args.device, launches, baseline), "utf-8")
+        replace_file(report, format_report(report.suffix, args.device, launches, baseline))
     new = list_new(launches, baseline)
     print(f"pyptx: {summarize(launches, new)}", file=sys.stderr)
     if status:
         return status if status > 0 else _SHELL_SIGNAL - status
     return FINDINGS if any(item["severity"] == str(Severity.ERROR) for item in new) else OK
+
+
+def explain_start(program: str, why: OSError) -> str:
+    """Return why a program did not start."""
+    if not isinstance(why, FileNotFoundError) or why.filename != program or not Path(program).is_file():
+        return f"{why.filename or program}: {why.strerror}"
+    if os.sep in program:
+        return f"{program}: the interpreter that it names does not exist"
+    return f"{program}: not found in PATH; to run the file in this directory: `-- ./{program}` or `-- python {program}`"
 
 
 def make_folder(folder: Path) -> Path:
@@ -133,6 +145,8 @@ def make_folder(folder: Path) -> Path:
 
 def summarize(launches: Sequence[Record], new: Sequence[Record]) -> str:
     """Return how many kernels ran, and how many different findings are new."""
+    if not launches:
+        return "no kernel was launched, so nothing was checked"
     real = [launch for launch in launches if launch["grid"]]
     kernels = {launch["kernel"] for launch in real}
     counts = Counter(item["severity"] for item in new)

@@ -1,7 +1,8 @@
-"""Start a program whose CUDA driver is the simulated one."""
+"""Start a program whose CUDA driver is the simulated one, and end it with this process."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -9,7 +10,8 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pyptx
@@ -22,6 +24,8 @@ _START = (
 )
 """Runs a Python file with this package, wherever it is."""
 _ROOT = str(Path(pyptx.__file__).parent.parent)
+_SET_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG, which chooses the signal that a process gets when its parent ends."""
 
 
 def make_environment(settings: Settings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -58,23 +62,42 @@ def run_program(words: Sequence[str], settings: Settings) -> int:
     if words[0].endswith(".py"):
         Path(words[0]).open("rb").close()
         command = [sys.executable, "-c", _START, _ROOT, *words]
-    with subprocess.Popen(command, env=make_environment(settings)) as process, forward_termination(process):
+    environment, control = make_environment(settings), ctypes.CDLL(None).prctl
+    # Only if something kills this process and not the program.
+    end_with_parent = partial(control, _SET_DEATH_SIGNAL, signal.SIGKILL)
+    with (
+        subprocess.Popen(command, env=environment, preexec_fn=end_with_parent) as process,
+        forward_signals(process),
+    ):
         while True:
             try:
                 return process.wait()
             except KeyboardInterrupt:
-                # The program got the signal too, and decides what to do.
-                continue
+                # The program decides what to do. A terminal has sent it the signal, too.
+                if not _has_terminal():
+                    process.send_signal(signal.SIGINT)
 
 
 @contextmanager
-def forward_termination(process: subprocess.Popen[bytes]) -> Generator[None]:
+def forward_signals(process: subprocess.Popen[bytes]) -> Generator[None]:
     """End a program with this process, if the system asks this process to end; the program's status is then ours."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
+    previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in previous.items():
+        # `nohup` ignores the signal for this process and the program.
+        if handler != signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: process.send_signal(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _has_terminal() -> bool:
+    """Return whether Control-C in a terminal reaches this process and the program."""
+    with suppress(OSError), open("/dev/tty") as terminal:
+        return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    return False

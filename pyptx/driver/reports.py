@@ -40,12 +40,12 @@ class Baseline:
     def __init__(self, document: Record) -> None:
         accepted: object = document.get("accepted", [])
         if not isinstance(accepted, list):
-            raise ValueError("`accepted` is no list")
+            raise ValueError("`accepted` is not a list")
         self._accepted = [_read_accepted(entry) for entry in cast("list[object]", accepted)]
         try:
             self._known = {make_key(launch, item) for launch, item in iterate_findings(document.get("launches", []))}
         except (TypeError, KeyError, AttributeError):
-            raise ValueError("`launches` is not that of a report of `pyptx simulate`") from None
+            raise ValueError("`launches` does not come from `pyptx simulate --report`") from None
 
     @classmethod
     def read(cls, path: Path) -> Baseline:
@@ -53,9 +53,9 @@ class Baseline:
         try:
             document = json.loads(path.read_text("utf-8"))
         except json.JSONDecodeError as why:
-            raise ValueError(f"{path} is not JSON: {why}") from None
+            raise ValueError(f"not JSON: {why}") from None
         if not isinstance(document, dict) or not {"launches", "accepted"} & document.keys():
-            raise ValueError(f"{path} is no report: expected `launches` or `accepted`")
+            raise ValueError("not a report: expected an object with `launches` or `accepted`")
         return cls(cast("Record", document))
 
     def knows(self, launch: Record, item: Record) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -69,24 +72,52 @@ def test_a_failing_program_keeps_its_status(tmp_path: Path) -> None:
     assert killed.stderr.splitlines()[-1] == "pyptx: 1 launch of 1 kernel: no findings"
 
 
-def test_a_command_that_is_terminated_ends_its_program_and_leaves_nothing(tmp_path: Path) -> None:
-    endless = 'load(VECTOR_ADD.replace("    ret;", "    bra DONE;"), "add")\nprint("runs", flush=True)'
-    text = RIGHT.replace('load(VECTOR_ADD, "add")', endless)
-    (tmp_path / "program.py").write_text(text, "utf-8")
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)],
+)
+def test_a_program_ends_with_the_command(tmp_path: Path, number: signal.Signals, status: int) -> None:
+    waiting = 'print("runs", flush=True)\nimport time\ntime.sleep(60)\n'
+    (tmp_path / "program.py").write_text(RIGHT + waiting, "utf-8")
     (tmp_path / "site-packages").symlink_to(PROGRAMS)
     (tmp_path / "records").mkdir()
-    command = [sys.executable, "-m", "pyptx", "simulate", "program.py"]
+    # A shell starts background jobs with the signal ignored.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "pyptx", "simulate"]
+    command += ["--report", "report.json", "program.py"]
     environment = {
         "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "TMPDIR": str(tmp_path / "records")
     }  # fmt: skip
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "runs\n"
-        process.terminate()
-        # The pipe ends when no process has it any more.
-        assert process.stdout.read() == ""
-        assert process.wait(timeout=60) == 143
-    assert list((tmp_path / "records").iterdir()) == []
+        process.send_signal(number)
+        try:
+            # The pipe ends when no process has it any more.
+            assert process.communicate(timeout=30) == ("", None)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        assert process.returncode == status
+    is_killed = number is signal.SIGKILL
+    assert len(list((tmp_path / "records").iterdir())) == is_killed
+    assert (tmp_path / "report.json").exists() != is_killed
+
+
+def test_a_program_without_launches_is_not_called_clean(tmp_path: Path) -> None:
+    process = simulate(tmp_path, "", "program.py")
+    assert (process.returncode, process.stderr) == (0, "pyptx: no kernel was launched, so nothing was checked\n")
+
+
+def test_a_report_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text("old", "utf-8")
+    (tmp_path / "reader").hardlink_to(tmp_path / "report.json")
+    simulate(tmp_path, "", "--report", "report.json", "program.py")
+    assert json.loads((tmp_path / "report.json").read_text("utf-8"))["launches"] == []
+    assert (tmp_path / "reader").read_text("utf-8") == "old"
+    simulate(tmp_path, "", "--report", "new.json", "program.py")
+    assert (tmp_path / "new.json").stat().st_mode == (tmp_path / "program.py").stat().st_mode
 
 
 def test_the_program_gets_its_arguments(tmp_path: Path) -> None:
@@ -190,14 +221,31 @@ def test_the_linker_gets_the_option_that_stores_ptx_unless_switched_off(tmp_path
         (["--check", "luck", "program.py"], "check 'luck': expected one of"),
         (["--report", "report.xml", "program.py"], "the name must end in .json, .sarif, .html"),
         (["--baseline", "absent.json", "program.py"], "--baseline absent.json: No such file or directory"),
-        (["--baseline", "program.py", "program.py"], "--baseline program.py: program.py is not JSON"),
+        (
+            ["--baseline", "program.py", "program.py"],
+            "--baseline program.py: not JSON: Expecting value: line 1 column 1 (char 0)\n",
+        ),
+        (
+            ["--report", "absent/report.json", "program.py"],
+            "--report absent/report.json: there is no directory absent\n",
+        ),
+        (["--dump", "program.py/folder", "program.py"], "program.py/folder: Not a directory\n"),
         (["--", "./absent"], "./absent: No such file or directory"),
         (["absent.py"], "absent.py: No such file or directory"),
-        ([], "the following arguments are required: PROGRAM"),
+        (
+            ["program"],
+            "program: not found in PATH; to run the file in this directory: `-- ./program` or `-- python program`\n",
+        ),
+        (["--", "./program"], "./program: the interpreter that it names does not exist\n"),
+        ([], "the following arguments are required: PROGRAM (see"),
     ],
 )
 def test_wrong_usage_gives_status_2(tmp_path: Path, options: list[str], message: str) -> None:
+    (tmp_path / "program").write_text("#!/absent/interpreter\n", "utf-8")
+    (tmp_path / "program").chmod(0o700)
     process = simulate(tmp_path, RIGHT, *options)
     assert process.returncode == 2
     assert message in process.stderr
     assert "Traceback" not in process.stderr
+    # Nothing has run.
+    assert process.stderr.count("\n") == 1

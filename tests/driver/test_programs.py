@@ -176,7 +176,11 @@ if not child:
     os._exit(try_call("cuCtxSynchronize") | 16 * (try_call("cuInit", 0) != 3))
 print(os.waitpid(child, 0)[1] >> 8, try_call("cuCtxSynchronize"))
 """
-    assert run_program(program).stdout == "3 0\n"
+    process = run_program(program)
+    assert process.stdout == "3 0\n"
+    assert process.stderr == (
+        "pyptx: a forked process cannot use the CUDA driver of its parent: start processes with `spawn`\n"
+    )
 
 
 def test_every_thread_has_its_own_context(run_program: Run) -> None:

@@ -77,13 +77,13 @@ def test_findings_are_accepted_by_compiler(compiler: str, is_known: bool) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is not JSON"), ("[]", "is no report"), ("{}", "is no report"),
+        ("{", "not JSON"), ("[]", "not a report"), ("{}", "not a report"),
         ('{"accepted": [{"code": "PTX0901"}]}', "needs a `code` and a `reason`"),
-        ('{"accepted": {}}', "`accepted` is no list"),
+        ('{"accepted": {}}', "`accepted` is not a list"),
         ('{"accepted": ["PTX0901"]}', 'is an object, found "PTX0901"'),
         ('{"accepted": [{"code": "PTX0901", "reason": "x", "kernels": "a*"}]}', "has no `kernels`; it has code"),
         ('{"accepted": [{"code": "PTX0901", "reason": 1}]}', "`reason` of an accepted finding is a string, found 1"),
-        ('{"launches": [{}]}', "`launches` is not that of a report"), ('{"launches": [1]}', "`launches` is not that"),
+        ('{"launches": [{}]}', "`launches` does not come from"), ('{"launches": [1]}', "`launches` does not come"),
     ],
 )  # fmt: skip
 def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> None:

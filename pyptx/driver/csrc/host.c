@@ -21,7 +21,7 @@ static int (*ensure)(void);
 static void (*release)(int);
 static void (*fetch_exception)(void **, void **, void **);
 static void (*restore_exception)(void *, void *, void *);
-static int is_forked, has_failed;
+static int is_forked, has_failed, has_warned;
 static pthread_mutex_t connecting = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_thread;
 static _Thread_local uint64_t thread_number;
@@ -143,8 +143,12 @@ int pyptx_driver_report(Fault function, uint64_t address, int writes) {
 }
 
 int pyptx_driver_call(int entry, const uint64_t *arguments) {
-    if (is_forked)
+    if (is_forked) {
+        if (!has_warned)
+            fputs("pyptx: a forked process cannot use the CUDA driver of its parent: start processes with `spawn`\n", stderr);
+        has_warned = 1;
         return NOT_INITIALIZED;
+    }
     if (!answer) {
         pthread_mutex_lock(&connecting);
         const char *why = answer || has_failed ? NULL : connect_to_python();

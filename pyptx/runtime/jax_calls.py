@@ -14,12 +14,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from pyptx.diagnostics import PtxError
-from pyptx.runtime import arrays, simulation
+from pyptx.runtime import arguments, arrays, simulation
 from pyptx.runtime.arrays import Array, Described, Unusable, describe, get_numpy_dtype
 from pyptx.runtime.jax_arrays import check_dtype, find_axes, jax, vary, view
 from pyptx.runtime.jax_attributes import Attributes, read_attributes, write_attributes
 from pyptx.runtime.jax_handler import HANDLER, run_call, wait_for_calls
-from pyptx.runtime.planning import Call, Plan, Traceable, find_call, make_plan
+from pyptx.runtime.planning import Call, Plan, Traceable, find_call, locate_errors, make_plan
 from pyptx.runtime.rules import ARRAYS, GRADIENTS
 
 TARGET = "pyptx_kernel_1"
@@ -68,6 +68,11 @@ class Bound:
 
 def bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call]) -> Bound:
     """Bind a call that JAX runs; PtxError with everything that does not fit."""
+    with locate_errors(kernel.definition):
+        return _bind(kernel, inputs, out, **call)
+
+
+def _bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call]) -> Bound:
     _refuse_tracers(
         dict(call["keywords"]) | {f"args[{at}]": value for at, value in enumerate(call["positional"] or ())}
     )
@@ -77,6 +82,7 @@ def bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call
     described = [*map(_describe, inputs)]
     into = [_describe(value) if is_traced else describe(view(value, True)) for value in targets]
     plan = make_plan(kernel, described, into, **call)
+    arguments.check_complete(plan.definition.raw_params, plan.scalars)
     _refuse(plan)
     tensors = (*described, *plan.outputs)
     return Bound(plan, inputs, targets, tuple(array.dtype for array in tensors if isinstance(array, Described)))
@@ -84,12 +90,13 @@ def bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call
 
 def run(bound: Bound, stream: Any, *, cooperative: bool = False, programmatic: bool = False) -> list[Any]:
     """Return the outputs of a call, as values of JAX."""
-    if stream is not None:
-        message = "`stream`: XLA chooses the stream of a call with JAX's arrays"
-        raise PtxError([ARRAYS.report(None, message, help="omit it")])
     plan, inputs, targets = bound.plan, bound.inputs, bound.targets
-    attributes = write_attributes(plan, bound.dtypes, cooperative=cooperative, programmatic=programmatic)
-    operands, results = _align_axes([_take(value) for value in (*inputs, *targets)], plan.outputs)
+    with locate_errors(plan.definition):
+        if stream is not None:
+            message = "`stream`: XLA chooses the stream of a call with JAX's arrays"
+            raise PtxError([ARRAYS.report(None, message, help="omit it")])
+        attributes = write_attributes(plan, bound.dtypes, cooperative=cooperative, programmatic=programmatic)
+        operands, results = _align_axes([_take(value) for value in (*inputs, *targets)], plan.outputs)
     aliases = {len(inputs) + index: index for index in range(len(targets))}
     custom = jax.ffi.ffi_call(TARGET, results, vmap_method="sequential", input_output_aliases=aliases)
     is_rerouted = simulation.is_rerouted()

@@ -115,6 +115,10 @@ WRONG: list[Callable[[Any], Any]] = [
     lambda x: product(x, x, n=5),
     lambda x: product(x, x, sclae=5),
     lambda x: product(x, x, grid=(0,)),
+    lambda x: add_scaled(x, x),
+    lambda x: add_scaled(x, x, scale="2"),
+    lambda x: add_scaled(x, x, args=[[2.0]]),
+    lambda x: add_scaled(x, x, scale=np.float64(2)),
     lambda x: product(x[:0], x[:0]),
 ]
 
@@ -139,7 +143,9 @@ def test_an_address_is_no_constant() -> None:
     @kernel(in_specs=[Tile(32, f32)], out_specs=[Tile(32, f32)], grid=(1,), raw_params=[("u64", "table")])
     def look_up(x: Any, y: Any) -> None: ...
 
-    with raises(PtxError, match="`table`: expected a number, found an array, which has no fixed address"):
+    with raises(
+        PtxError, match="`table`: expected a number, found an array, which has no fixed address", file=__file__
+    ):
         trace(lambda x: look_up(x, table=ONES), X)
 
 
@@ -147,7 +153,7 @@ def test_a_kernel_without_outputs_would_not_run() -> None:
     @kernel(in_specs=[Tile(32, f32)], grid=(1,))
     def consume(x: Any) -> None: ...
 
-    with raises(PtxError, match="the kernel `consume` has no outputs, so JAX would not run it"):
+    with raises(PtxError, match="the kernel `consume` has no outputs, so JAX would not run it", file=__file__):
         trace(consume, X)
 
 

@@ -6,6 +6,7 @@ import reprlib
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, cast
 
 import numpy as np
@@ -195,11 +196,7 @@ def encode_parameters(
     layout, end = lay_out(params)
     names = [param.name for param, _, _ in layout]
     if isinstance(args, Mapping):
-        missing = [n for n in names if n not in args]
-        unknown = [n for n in args if n not in names]
-        if missing or unknown:
-            text = f"missing {missing}, unknown {unknown}; the parameters are {names}"
-            raise faults.error(faults.ARGUMENTS, origin, text)
+        _check_names(names, args, origin)
         values = [args[n] for n in names]
     elif isinstance(args, Sequence) and not isinstance(args, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
         values = list(args)
@@ -221,6 +218,22 @@ def encode_parameters(
         if isinstance(value, np.ndarray) and value.ndim:
             arrays[param.name] = value
     return data, arrays
+
+
+def _check_names(names: Sequence[str], args: Mapping[str, Any], origin: Origin | None) -> None:
+    missing, unknown = [n for n in names if n not in args], [n for n in args if n not in names]
+    if not missing and not unknown:
+        return
+    groups = (("missing", missing), ("unknown", unknown))
+    problems = [
+        f"{kind} argument{'s' if len(group) > 1 else ''} {', '.join(f'`{name}`' for name in group)}"
+        for kind, group in groups
+        if group
+    ]
+    close = [match for name in unknown for match in get_close_matches(str(name), missing or names, 1)]
+    mapping = ", ".join(f"{name!r}: …" for name in names)
+    help = f"did you mean {', '.join(f'`{name}`' for name in close)}?" if close else f"pass args={{{mapping}}}"
+    raise faults.error(faults.ARGUMENTS, origin, "; ".join(problems), help=help)
 
 
 def arrays_in(value: Any) -> Iterator[Array]:

@@ -9,7 +9,7 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import suppress
 from multiprocessing import parent_process
 from pathlib import Path
@@ -36,7 +36,11 @@ def call_in_order(
     if executor is not None and processes is not None:
         raise ValueError("pass `executor` or `processes`, not both")
     if executor is not None:
-        yield from _collect(function, [executor.submit(function, item) for item in items])
+        try:
+            yield from _collect(function, [executor.submit(function, item) for item in items])
+        except BrokenExecutor as why:
+            _blame_script(function, why)
+            raise
         return
     most = _choose_most(processes)
     for index, item in enumerate(items):
@@ -75,6 +79,17 @@ def _blame_function(function: Callable[..., Any], why: BaseException) -> None:
             text = f"the executor cannot send the function to another process: {why}"
             remedy = "define it, and what it uses, at the top level of a module"
             raise TypeError(f"{text}; {remedy}") from None
+
+
+def _blame_script(function: Callable[..., Any], why: BrokenExecutor) -> None:
+    """Explain processes that ended because they could not load the program again, as a notebook."""
+    message = b""
+    with suppress(*UNSENDABLE):
+        message = pickle.dumps(function)
+    if b"__main__" in message:
+        text = f"{why} Its processes load the program again to find `__main__`, which must be a file"
+        remedy = 'start them below `if __name__ == "__main__":`, or define what they call in a module'
+        raise type(why)(f"{text}; {remedy}") from None
 
 
 def _choose_most(processes: int | None) -> int:

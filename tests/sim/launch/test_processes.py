@@ -215,6 +215,31 @@ def test_a_local_function_is_named_if_an_executor_cannot_send_it() -> None:
         list(call_in_order(lambda item: item, [1], workers, None))
 
 
+IN_MAIN = """
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pyptx import sim
+def attempt(schedule, seed):
+    pass
+with ProcessPoolExecutor(1, get_context("spawn")) as workers:
+    print(all(trial.ok for trial in sim.sweep(attempt, 1, workers)))
+"""
+
+
+@pytest.mark.parametrize("is_file", [False, True], ids=["no file", "no guard"])
+def test_processes_that_cannot_load_the_program_are_explained(*, is_file: bool, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(IN_MAIN, "utf-8")
+    words, text = ([sys.executable, "program.py"], None) if is_file else ([sys.executable, "-"], IN_MAIN)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.run(
+        words, input=text, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert process.stderr.splitlines()[-1].endswith(
+        "Its processes load the program again to find `__main__`, which must be a file; start them below "
+        '`if __name__ == "__main__":`, or define what they call in a module'
+    )
+
+
 INTERRUPTED = """
 import os, signal, time
 from pyptx import sim

@@ -358,12 +358,14 @@ def test_a_space_has_any_collection_of_values(values: Any) -> None:
 
 
 def test_a_space_of_something_else_is_refused() -> None:
-    with raises(PtxError, match="unknown are none"):
+    with raises(PtxError, match="with their values, found unknown"):
         scale.tune({"unknown": [1]}, [X], cost=Costs(prefer_large))
-    with raises(PtxError, match="no values for limit"):
+    with raises(PtxError, match="found no values for limit"):
         scale.tune({"limit": []}, [X], cost=Costs(prefer_large))
-    with raises(PtxError, match="no values for any"):
+    with raises(PtxError, match="with their values, found none"):
         scale.tune({}, [X], cost=Costs(prefer_large))
+    with raises(PtxError, match=r"test_tuning.py:\d+: .*check 'race': expected one of all, strict"):
+        scale.tune({"limit": [256]}, [X], cost=Costs(prefer_large), check="race")
 
 
 def test_arguments_that_are_no_lists_are_refused() -> None:

@@ -58,6 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     try:
         grid = _parse_grid(args.grid)
+        if Path(args.out).exists() and not Path(args.out).is_dir():
+            raise Unusable(f"--out {args.out}: expected a directory, found a file")
         kernel, values = load_kernel(args.kernel, _parse_values(args.values))
         if kernel is None:
             raise Unusable(f"expected FILE.py:NAME, found {args.kernel}")

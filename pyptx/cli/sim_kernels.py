@@ -45,7 +45,7 @@ def load_kernel(text: str, values: Mapping[str, Any] | None = None) -> tuple[Ker
         return None, {}
     path, name = Path(match["path"]), match["name"]
     if not path.is_file():
-        raise Unreadable(f"{path}: no such file")
+        raise Unreadable(f"{path}: {'is a directory' if path.is_dir() else 'no such file'}")
     sys.path.insert(0, str(path.resolve().parent))
     rest = dict(values or {})
     try:
@@ -96,6 +96,8 @@ def _call_factory(
 
 def _format_reason(why: BaseException, path: str) -> str:
     """Return the error in a Python file, with its line."""
+    if isinstance(why, SyntaxError) and why.filename == path:
+        return f"{path}:{why.lineno}: {type(why).__name__}: {why.msg}"
     lines = [frame.lineno for frame in traceback.extract_tb(why.__traceback__) if frame.filename == path]
     return f"{path}{f':{lines[-1]}' if lines else ''}: {type(why).__name__}: {why}"
 

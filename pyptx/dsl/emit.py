@@ -5,6 +5,7 @@ A spelling is checked once per target (cached), operands at every call; errors a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, cast
@@ -133,8 +134,8 @@ def refuse(trace: Trace, complaint: Complaint) -> NoReturn:
             "a string names a symbol: a parameter, ptx.var(...) or an allocation; pass register objects, not "
             "their names"
         )
-    elif complaint.rule is spellings.OTHER_TARGET and help is None:
-        help = f"the kernel is compiled for arch='{trace.target}'"
+    elif complaint.rule is spellings.OTHER_TARGET:
+        help = re.sub("`.target (.*)`", r"arch='\1'", help or f"the kernel is compiled for arch='{trace.target}'")
     raise PtxError([complaint.rule.report(trace.locate(), complaint.message, help=help)])
 
 

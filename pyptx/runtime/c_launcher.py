@@ -68,10 +68,12 @@ CUresult {name}_unload({name}_kernel *kernel);
 def list_arguments(plan: Plan) -> list[Argument]:
     """Return the arguments of the launch in C, in the order of the kernel's tensors and raw parameters."""
     arguments: list[Argument] = []
-    for name, tile in plan.definition.tensors:
+    inputs = len(plan.definition.tensors) - len(plan.outputs)
+    for index, (name, tile) in enumerate(plan.definition.tensors):
+        role = "input" if index < inputs else "output"
         shape = " x ".join(map(str, tile.resolve_shape(plan.dims)))
         own = choose_name(name)
-        arguments.append(Argument(f"CUdeviceptr {own}", own, f"{shape} elements of {tile.dtype}, row-major"))
+        arguments.append(Argument(f"CUdeviceptr {own}", own, f"{role}, {shape} elements of {tile.dtype}, row-major"))
     for kind, name in plan.definition.raw_params:
         parameter = parse_raw_parameter(kind, name)
         own, kind = choose_name(parameter.name), parameter.type.ptx[1:]

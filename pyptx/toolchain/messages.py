@@ -23,7 +23,7 @@ _NOISE = re.compile(
     r"|[Uu]sed \d+ registers|Compile time = |Merged module "
 )
 _CONTINUED = re.compile(r"ptxas\s+\.\s+|\s*\d+ bytes (?:stack frame|cumulative)|ERROR (?:\d+:|NVJITLINK_|NVVM_)")
-_LINE_IN_TEXT = re.compile(r"\b(?:on|around) line (\d+)\b")
+_LINE_IN_TEXT = re.compile(r"\b(?:on|around) line '?(\d+)\b")
 _UNKNOWN_TARGET = re.compile(r"Value '[^']*' is not defined for option 'gpu-name'")
 
 

@@ -10,10 +10,11 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from pyptx.diagnostics import format_count
+from pyptx.diagnostics import PtxError, format_count
 from pyptx.dsl.run import Definition
 from pyptx.dsl.trace import fail
 from pyptx.runtime.rules import TUNING
+from pyptx.sim.observers.checks.choice import parse_choice
 
 Configuration = dict[str, Any]
 Cost = Callable[[Configuration, Callable[[], Any]], float]
@@ -77,6 +78,10 @@ def check_request(kernel: Tunable, request: Request) -> None:
     if not isinstance(key, list | tuple) or not all(isinstance(item, str | int) for item in cast("list[object]", key)):
         text = f"key: expected a list of texts and whole numbers, found {shorten(key)}"
         fail(TUNING, text, help=f"write key=[{shorten(key)}]" if isinstance(key, str | int) else "write key=[…]")
+    try:
+        parse_choice(request.check, "raise")
+    except PtxError as why:
+        fail(TUNING, why.diagnostics[0].message, help="omit check= for all")
     if request.cost is not None:
         check_function("cost", request.cost, ({}, lambda: None), COST_HELP)
     if request.reference is not None and not callable(request.reference):
@@ -118,8 +123,8 @@ def list_space(kernel: Tunable, request: Request) -> dict[str, tuple[Any, ...]]:
     empty = [name for name, values in space.items() if not values]
     if unknown or empty or not space:
         choices = ", ".join(kernel.template_params) or "none"
-        reason = f"{', '.join(unknown)} are none" if unknown else f"no values for {', '.join(empty) or 'any'}"
-        text = f"the space of `{kernel.name}` consists of template parameters and their values: {reason}"
+        reason = f"no values for {', '.join(empty)}" if empty else ", ".join(unknown) or "none"
+        text = f"the space of `{kernel.name}`: expected template parameters with their values, found {reason}"
         fail(TUNING, text, help=f"its template parameters: {choices}")
     twice = [name for name in space if name in request.kwargs]
     if twice:

@@ -62,6 +62,8 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in a folder with a file of kernels."""
     monkeypatch.chdir(tmp_path)
     Path("kernels.py").write_text(_KERNEL, "utf-8")
+    Path("broken.py").write_text("\ndef make(:", "utf-8")
+    Path("folder.py").mkdir()
 
 
 def test_it_writes_a_kernel_with_its_launcher(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,7 +146,9 @@ WRONG = [
     )),
     ("absent.py:double", "pyptx: absent.py: no such file"),
     ("kernels.ptx", "pyptx: expected FILE.py:NAME, found kernels.ptx"),
-    ("kernels.py:double n=64 --out kernels.py", "pyptx: kernels.py: File exists"),
+    ("kernels.py:double n=64 --out kernels.py", "pyptx: --out kernels.py: expected a directory, found a file"),
+    ("broken.py:make", "pyptx: broken.py:2: SyntaxError: invalid syntax\n"),
+    ("folder.py:make", "pyptx: folder.py: is a directory\n"),
 ]  # fmt: skip
 
 
@@ -172,7 +176,7 @@ def test_a_grid_that_no_launch_can_have_is_refused(capsys: pytest.CaptureFixture
         "kernels.py:10: error[PTX1004]: `double` for sm_80: the grid's x must not exceed 2147483647, found 1562500"
     )
     assert capsys.readouterr().err.startswith(expected)
-    assert os.listdir() == ["kernels.py"]
+    assert sorted(os.listdir()) == ["broken.py", "folder.py", "kernels.py"]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +197,7 @@ def test_an_exception_of_the_file_has_its_frames(
         f'  File "kernels.py", line {place}' for place in places
     ]
     assert lines[-1].startswith(message)
-    assert os.listdir() == ["kernels.py"]
+    assert sorted(os.listdir()) == ["broken.py", "folder.py", "kernels.py"]
 
 
 def test_an_exception_of_the_package_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -157,6 +157,11 @@ def test_the_manifest_says_what_is_in_the_directory(tmp_path: Path) -> None:
         "raw_parameters": [["f32", "scale"]], "parameters": ["a", "b", "c", "scale"],
     }  # fmt: skip
     assert (tmp_path / "new" / "add_scaled.ptx").read_text("utf-8") == add_scaled.ptx(n=1000)
+    header = (tmp_path / "new" / "add_scaled.h").read_text("utf-8").splitlines()
+    assert [line for line in header if line.startswith(" *   ")] == [
+        " *   a: input, 1000 elements of f32, row-major", " *   b: input, 1000 elements of f32, row-major",
+        " *   c: output, 1000 elements of f32, row-major", " *   scale: f32",
+    ]  # fmt: skip
 
 
 def test_one_image_serves_several_targets(tmp_path: Path) -> None:

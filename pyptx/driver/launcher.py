@@ -47,12 +47,12 @@ def make_environment(settings: Settings, environment: Mapping[str, str] = os.env
 
 
 def find_python_library() -> Path | None:
-    """Return the shared library of this Python, which programs without Python load; None for a static one."""
-    names = sysconfig.get_config_vars("LIBDIR", "INSTSONAME")
-    if not all(isinstance(name, str) for name in names):
-        return None
-    path = Path(names[0]) / names[1]
-    return path if path.exists() and ".so" in path.name else None
+    """Return the shared library of this Python, which programs without Python load; None if there is none."""
+    folder, name, version = sysconfig.get_config_vars("LIBDIR", "INSTSONAME", "LDVERSION")
+    # A Python may have moved since it was built, or be linked statically and bring the library for others.
+    folders, names = (str(folder), f"{sys.base_prefix}/lib"), (str(name), f"libpython{version}.so.1.0")
+    paths = (Path(folder) / name for folder in folders for name in names if ".so" in name)
+    return next((path for path in paths if path.exists()), None)
 
 
 def run_program(words: Sequence[str], settings: Settings) -> int:

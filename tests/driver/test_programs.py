@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyptx.driver.build import find_compiler
+from pyptx.driver.launcher import find_python_library
 from tests.driver.conftest import Run
 
 ADD = """\
@@ -530,9 +531,31 @@ def test_a_c_program_without_any_python_library_says_so(
     subprocess.run([*find_compiler(), "-o", program, source, library], check=True)
     monkeypatch.setattr("pyptx.driver.launcher.find_python_library", lambda: None)
     process = run_program([str(program)])
-    reason = "this program has no Python, and PYPTX_DRIVER_LIBPYTHON names none"
+    reason = (
+        "a program without Python needs the shared library of Python, and PYPTX_DRIVER_LIBPYTHON names none: "
+        "run pyptx with a Python that was built with --enable-shared"
+    )
     assert process.returncode == 3
     assert process.stderr == f"pyptx: the simulated CUDA driver cannot start: {reason}\n"
+
+
+def test_the_library_of_a_python_that_has_moved_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = ["/absent", "libpython3.0.a", "3.0"]
+
+    def get_config_vars(*names: str) -> list[str]:
+        return built
+
+    monkeypatch.setattr("sysconfig.get_config_vars", get_config_vars)
+    monkeypatch.setattr("sys.base_prefix", str(tmp_path))
+    assert find_python_library() is None
+    library = tmp_path / "lib" / "libpython3.0.so.1.0"
+    library.parent.mkdir()
+    library.touch()
+    assert find_python_library() == library
+    built[1:] = ["libpython3.0m.so.1.0", "3.0m"]
+    assert find_python_library() is None
+    library.rename(library.with_name("libpython3.0m.so.1.0"))
+    assert find_python_library() == library.with_name("libpython3.0m.so.1.0")
 
 
 UNWINDING = r"""

@@ -47,6 +47,10 @@ static int find_python(void *handle, Python *python) {
            python->run;
 }
 
+static const char NO_LIBRARY[] =
+    "a program without Python needs the shared library of Python, and PYPTX_DRIVER_LIBPYTHON names none: "
+    "run pyptx with a Python that was built with --enable-shared";
+
 static const char CONNECT[] =
     "import os, sys\n"
     "folders = os.environ.get('PYPTX_DRIVER_PATH', '').split(os.pathsep)\n"
@@ -72,7 +76,7 @@ static const char *connect_to_python(void) {
         const char *name = getenv("PYPTX_DRIVER_LIBPYTHON");
         void *handle = name && *name ? dlopen(name, RTLD_NOW | RTLD_GLOBAL) : NULL;
         if (!handle)
-            return name && *name ? dlerror() : "this program has no Python, and PYPTX_DRIVER_LIBPYTHON names none";
+            return name && *name ? dlerror() : NO_LIBRARY;
         if (!find_python(handle, &python))
             return "PYPTX_DRIVER_LIBPYTHON does not name a Python library";
     }

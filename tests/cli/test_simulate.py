@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.driver.conftest import PROGRAMS
+from tests.driver.test_programs import RACE
 
 ROOT = Path(__file__).parent.parent.parent
 RIGHT = """\
@@ -201,6 +202,37 @@ def test_known_findings_are_neither_printed_nor_counted(tmp_path: Path) -> None:
     assert "launch of `sum`" in process.stderr
     assert "launch of `add`" not in process.stderr
     assert json.loads((tmp_path / "after.sarif").read_text("utf-8"))["runs"][0]["results"][0]["ruleId"] == "PTX1110"
+
+
+def test_stop_makes_a_launch_with_an_error_fail(tmp_path: Path) -> None:
+    again = "for _ in range(2):\n    print(launch(reverse, 1, 64, arrays[0]), try_call('cuCtxSynchronize'))\n"
+    text = RIGHT + f"reverse = load({RACE.replace('BARRIER', '')!r}, 'reverse')\n{again}"
+    outputs = {"": "0 0\n0 0\n", "--stop": "719 719\n719 719\n"}
+    launches = {"": 3, "--stop": 2}
+    for option, output in outputs.items():
+        process = simulate(tmp_path, text, *filter(None, [option]), "program.py")
+        assert (process.returncode, process.stdout) == (1, output)
+        summary = f"pyptx: {launches[option]} launches of 2 kernels: 1 error (PTX0901)"
+        assert process.stderr.splitlines()[-1] == summary
+
+
+def test_the_order_decides_what_a_missing_synchronization_does(tmp_path: Path) -> None:
+    text = (
+        RIGHT
+        + """\
+stream, pinned = ask("cuStreamCreate", 0), ask("cuMemAllocHost_v2", 400)
+values = (ctypes.c_float * 100).from_address(pinned)
+call("cuMemcpyHtoDAsync_v2", arrays[0], pinned, 400, stream)
+values[7] = 1
+print(try_call("cuStreamQuery", stream))
+call("cuStreamSynchronize", stream)
+"""
+    )
+    outcomes = {(): (0, "0\n"), ("--order", "sync"): (0, "0\n"), ("--order", "deferred"): (1, "600\n")}
+    for options, outcome in outcomes.items():
+        process = simulate(tmp_path, text, *options, "program.py")
+        assert (process.returncode, process.stdout) == outcome
+        assert ("error[PTX1304]" in process.stderr) == bool(process.returncode)
 
 
 def test_the_linker_gets_the_option_that_stores_ptx_unless_switched_off(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def merge_dimensions(env: Mapping[str, int], keywords: Mapping[str, Any]) -> dic
 
 
 def _find_problems(name: str, tile: Tile, array: Described | Unusable, role: Role) -> list[str]:
-    return [array.problem] if isinstance(array, Unusable) else _find_misfits(name, tile, array, role)
+    return [array.describe(name)] if isinstance(array, Unusable) else _find_misfits(name, tile, array, role)
 
 
 def _find_misfits(name: str, tile: Tile, array: Described, role: Role) -> list[str]:
@@ -180,7 +180,7 @@ def _read_parameter(kind: str, name: str, value: Any) -> Any:
     view = adopt([value])[0]
     array = describe(view, find_library([value]))
     if isinstance(array, Unusable):
-        raise PtxError([ARRAYS.report(None, f"`{name}`: {array.problem}")])
+        raise PtxError([ARRAYS.report(None, f"`{name}`: {array.describe(name)}")])
     parameter = parse_raw_parameter(kind, name)
     if parameter.type.bits * (parameter.array_size or 1) != _ADDRESS_BITS:
         text = f"`{name}`: expected {_describe_parameter(parameter)}, found an array, which is passed by its address"

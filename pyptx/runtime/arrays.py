@@ -24,6 +24,12 @@ class Unusable(NamedTuple):
     """Why an argument is not an array in this process's memory, worded for the message about the argument."""
 
     problem: str
+    remedy: str = ""
+    """An expression to pass instead, with `{0}` for the argument."""
+
+    def describe(self, name: str) -> str:
+        """Return the message about an argument of this name."""
+        return f"{self.problem}; use {self.remedy.format(name)}" if self.remedy else self.problem
 
 
 class DeviceView(NamedTuple):
@@ -182,9 +188,9 @@ def _view(value: Any, writable: bool) -> View:
             on_device = device_views.view(value, writable)
             if on_device is not None:
                 return on_device
-        return Unusable(f"expected an array, found {type(value).__name__}{_suggest(value)}")
+        return _refuse(value)
     if isinstance(value, np.ma.MaskedArray):
-        return Unusable("expected an array without a mask, which kernels ignore; use x.filled(value) or x.data")
+        return Unusable("expected an array without a mask, which kernels ignore", "{0}.filled(value) or {0}.data")
     array = cast("Array", value)
     return (
         Unusable("expected a writable array, found a read-only one")
@@ -193,12 +199,22 @@ def _view(value: Any, writable: bool) -> View:
     )
 
 
-def _suggest(value: object) -> str:
+def _refuse(value: object) -> Unusable:
     device: Any = getattr(value, "__dlpack_device__", None)
-    elsewhere = device is not None and int(device()[0]) not in _CPU_OF_DLPACK
-    if elsewhere:
-        return " in the memory of another kind of device; kernels take arrays of CUDA devices or the CPU"
-    return "; use numpy.asarray(x)" if device is not None or isinstance(value, list | tuple) else ""
+    if device is None:
+        return refuse_type(type(value).__name__)
+    text = f"expected an array, found {type(value).__name__}"
+    if int(device()[0]) in _CPU_OF_DLPACK:
+        return Unusable(text, _CONVERSION)
+    return Unusable(f"{text} in the memory of another kind of device; kernels take arrays of CUDA devices or the CPU")
+
+
+def refuse_type(name: str) -> Unusable:
+    """Return why a value of a type of this name is no array."""
+    return Unusable(f"expected an array, found {name}", _CONVERSION if name in ("list", "tuple") else "")
+
+
+_CONVERSION = "numpy.asarray({0})"
 
 
 _CPU_OF_DLPACK, _CUDA_OF_DLPACK = frozenset((1, 3, 11)), frozenset((2, 13))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.diagnostics import PtxError
-from pyptx.runtime.arrays import Array, Unusable, get_numpy_dtype
+from pyptx.runtime.arrays import Array, Unusable, get_numpy_dtype, refuse_type
 from pyptx.runtime.rules import ARRAYS
 
 # With its stubs, every line here would need a cast.
@@ -24,7 +24,7 @@ def view(value: Any, writable: bool) -> Array | Unusable:
         # JAX's transformations hand NumPy's arrays over as constants of their own.
         if hasattr(value, "__array__") and not writable:
             return np.asarray(value)
-        return Unusable(f"expected an array, found {type(value).__name__}")
+        return refuse_type(type(value).__name__)
     if writable:
         return Unusable(
             "expected a writable array, but JAX arrays are immutable; omit out= and use the result, or "

@@ -10,7 +10,7 @@ import ml_dtypes
 from pyptx.driver import is_active
 from pyptx.numbers import FORMATS
 from pyptx.runtime import device_views
-from pyptx.runtime.arrays import Array, Unusable, View, get_numpy_dtype
+from pyptx.runtime.arrays import Array, Unusable, View, get_numpy_dtype, refuse_type
 
 # PyTorch's stubs are as large as this package, and nothing here needs them.
 torch: Any = import_module("torch")
@@ -23,7 +23,7 @@ def view(tensor: Any) -> View:
     """Return a tensor's memory as an array, or why it cannot be used."""
     problem = find_problem(tensor)
     if problem is not None:
-        return Unusable(problem)
+        return problem
     if tensor.device.type == "cuda" or is_active():
         return device_views.view_tensor(tensor)
     plain, name = tensor.detach(), str(tensor.dtype).removeprefix("torch.")
@@ -44,29 +44,32 @@ def _is_unknown_to_numpy(name: str) -> bool:
     return name == _PACKED or ("float" in name and hasattr(ml_dtypes, name))
 
 
-def find_problem(tensor: Any, *, needs_memory: bool = True) -> str | None:
+def find_problem(tensor: Any, *, needs_memory: bool = True) -> Unusable | None:
     """Return why a tensor cannot be an argument of a kernel."""
     if not isinstance(tensor, torch.Tensor):
-        return f"expected an array, found {type(tensor).__name__}"
+        return refuse_type(type(tensor).__name__)
     problem = _find_missing_memory(tensor) if needs_memory else None
     if problem is not None:
         return problem
     if tensor.is_nested:
-        return "expected a dense tensor, found a nested one; use torch.nested.to_padded_tensor(x, 0)"
+        return Unusable("expected a dense tensor, found a nested one", "torch.nested.to_padded_tensor({0}, 0)")
     if tensor.layout != torch.strided:
-        return f"expected a dense tensor, found layout {str(tensor.layout).removeprefix('torch.')}"
+        layout = str(tensor.layout).removeprefix("torch.")
+        return Unusable(f"expected a dense tensor, found layout {layout}", "{0}.to_dense()")
     if tensor.is_conj():
-        return "expected an ordinary tensor, found a conjugate view; use x.resolve_conj()"
-    return "expected an ordinary tensor, found a negative view; use x.resolve_neg()" if tensor.is_neg() else None
+        return Unusable("expected an ordinary tensor, found a conjugate view", "{0}.resolve_conj()")
+    if tensor.is_neg():
+        return Unusable("expected an ordinary tensor, found a negative view", "{0}.resolve_neg()")
+    return None
 
 
-def _find_missing_memory(tensor: Any) -> str | None:
+def _find_missing_memory(tensor: Any) -> Unusable | None:
     if type(tensor).__name__ in _WITHOUT_VALUES:
-        return f"expected a concrete tensor, found {type(tensor).__name__}: PyTorch is tracing the call"
+        return Unusable(f"expected a concrete tensor, found {type(tensor).__name__}: PyTorch is tracing the call")
     if tensor.device.type == "meta":
-        return "expected a concrete tensor, found one on the meta device"
+        return Unusable("expected a concrete tensor, found one on the meta device")
     if tensor.device.type not in ("cpu", "cuda"):
-        return f"expected a tensor on a CUDA device or the CPU, found one on {tensor.device}"
+        return Unusable(f"expected a tensor on a CUDA device or the CPU, found one on {tensor.device}")
     return None
 
 

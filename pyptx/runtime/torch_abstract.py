@@ -95,7 +95,7 @@ def _find_place(tensor: Any) -> int | str | None:
 def _describe(tile: Tile, tensor: Any, examples: Mapping[str, int], misplaced: str) -> Described | Unusable:
     problem = torch_.find_problem(tensor, needs_memory=False)
     if problem is not None:
-        return Unusable(problem)
+        return problem
     dims = (*tile.shape, *(_UNKNOWN for _ in tensor.shape[tile.rank :]))
     shape = tuple(
         _find_example(size, dim if isinstance(dim, int) else examples.get(dim, _UNKNOWN))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from pyptx.diagnostics import PtxError
 from pyptx.dsl.run import parse_raw_parameter
 from pyptx.runtime import arguments, torch_, torch_abstract
+from pyptx.runtime.arrays import refuse_type
 from pyptx.runtime.pairs import Paired, split_options
 from pyptx.runtime.planning import Traceable, find_call, find_place, locate_errors
 from pyptx.runtime.registry import KERNELS
@@ -208,8 +209,8 @@ def _implement(operator: Operator, name: str, *, is_functional: bool) -> None:
         values = [*tensors, *arguments.values()]
         tensors = tuple(value for value in values if isinstance(value, torch.Tensor))
         names = [*operator.signature[1], *(key for key, value in arguments.items() if isinstance(value, torch.Tensor))]
-        problems = [f"`{key}`: {text}" for key, value in zip(names, tensors, strict=True)
-                    if (text := torch_.find_problem(value, needs_memory=False))]  # fmt: skip
+        problems = [f"`{key}`: {problem.describe(key)}" for key, value in zip(names, tensors, strict=True)
+                    if (problem := torch_.find_problem(value, needs_memory=False))]  # fmt: skip
         raise PtxError([ARRAYS.report(find_place(kernel.definition), "; ".join(problems))])
 
     _LIBRARY.impl(name, run, "CompositeExplicitAutograd")
@@ -276,7 +277,7 @@ def check_arrays(name: str, inputs: Sequence[str], targets: Sequence[str]) -> No
     with locate_errors(kernel.definition):
         arguments.check_counts(kernel.name, tensors[:count], len(inputs), tensors[count:], len(targets))
         problems = [
-            f"`{word}`: expected an array, found {kind}"
+            f"`{word}`: {refuse_type(kind).describe(word)}"
             for (word, _), kind in zip(tensors, (*inputs, *targets), strict=False)
             if kind
         ]

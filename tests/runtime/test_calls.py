@@ -177,7 +177,7 @@ _HOSTS = {"kDLCPU": 1, "kDLCUDAHost": 3, "kDLROCMHost": 11}
 
 @pytest.mark.parametrize("kind", sorted({*range(1, 18)} - {2, 13}))
 def test_only_memory_of_the_host_is_taken_with_numpy(kind: int) -> None:
-    remedy = r"; use numpy\.asarray\(x\)$" if kind in _HOSTS.values() else " in the memory of another kind of device"
+    remedy = r"; use numpy\.asarray\(b\)$" if kind in _HOSTS.values() else " in the memory of another kind of device"
     with raises(PtxError, match=f"(?m)expected an array, found DlpackArray{remedy}"):
         add_scaled(A, DlpackArray(kind), scale=1.0)
 
@@ -354,7 +354,7 @@ def test_a_raw_parameter_behind_an_option_of_the_call_is_passed_in_a_list() -> N
 
 
 def test_a_masked_array_is_refused() -> None:
-    with raises(PtxError, match=r"`b`: expected an array without a mask, .* use x\.filled\(value\)"):
+    with raises(PtxError, match=r"`b`: expected an array without a mask, .* use b\.filled\(value\) or b\.data"):
         add_scaled(A, np.ma.masked_less(B, 0), scale=1.0)
 
 

@@ -67,6 +67,7 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "no element": lambda x: product(x[:0], x[:0]),
     "more inputs": lambda x: product(x, x, x),
     "more outputs": lambda x: product(x, x, out=(x, x)),
+    "no array": lambda x: product(x, [1.0]),
     "text for a grid": lambda x: product(x, x, grid="1"),
     "fractions for a grid": lambda x: product(x, x, grid=(1.5,)),
     "text for a size": lambda x: product(x, x, n="32"),

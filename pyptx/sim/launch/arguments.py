@@ -362,20 +362,20 @@ def _check_array(array: Array, name: str, origin: Origin | None) -> None:
     dtype = array.dtype
     if isinstance(array, np.ma.MaskedArray):
         text = f"`{name}`: a masked array cannot be passed: kernels see its data but not its mask"
-        help = "pass `x.filled(value)`, or `x.data` and the mask as another array"
+        help = f"pass `{name}.filled(value)`, or `{name}.data` and the mask as another array"
         raise faults.error(faults.ARGUMENTS, origin, text, help=help)
     if dtype.hasobject or dtype.kind in "SUmMT":
         text = f"`{name}`: an array of {dtype} cannot be passed; pass an array of numbers"
         raise faults.error(faults.ARGUMENTS, origin, text)
     if not dtype.isnative:
         text = f"`{name}`: {dtype.str} is big-endian, GPUs are little-endian"
-        raise faults.error(faults.ARGUMENTS, origin, text, help="pass `array.astype(array.dtype.newbyteorder('='))`")
+        raise faults.error(faults.ARGUMENTS, origin, text, help=f"pass `{name}.astype({name}.dtype.newbyteorder('='))`")
 
 
 def _encode_number(param: Param, value: float, size: int, origin: Origin | None) -> bytes:
     kind = param.type.ptx[1:]
     if isinstance(value, float) and kind[0] in "us":
-        help = "pass an int; to pass the bits of a float, pass a NumPy number such as np.float32(x)"
+        help = f"pass an int; to pass the bits of a float, pass a NumPy number such as np.float32({value})"
         text = f"`{param.name}` is .{kind}, {value} is not an integer"
         raise faults.error(faults.ARGUMENTS, origin, text, help=help)
     try:

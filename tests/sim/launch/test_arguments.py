@@ -244,7 +244,7 @@ def test_integers_that_a_float_cannot_hold_are_refused_instead_of_rounded() -> N
 def test_masks_of_tensors_and_structures_are_refused() -> None:
     masked_array = np.ma.masked_less(np.arange(64, dtype=np.float32).reshape(8, 8), 9)
     for value in (sim.Tensor(masked_array, MAP), sim.Struct(128, [(0, masked_array)])):
-        assert_reported(BY_VALUE, "PTX1102", "a masked array cannot be passed", "x.filled(value)", args=[value])
+        assert_reported(BY_VALUE, "PTX1102", "a masked array cannot be passed", "`s.filled(value)`", args=[value])
 
 
 def test_a_stream_takes_launches_and_a_machine_what_launches() -> None:

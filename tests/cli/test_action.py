@@ -1,4 +1,4 @@
-"""The GitHub action: its shell step is run here with the inputs as a runner passes them."""
+"""The GitHub action: its shell steps are run here as a runner runs them, with pip replaced."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.driver.conftest import PROGRAMS
 
 ACTION = (ROOT / ".github" / "actions" / "simulate" / "action.yml").read_text("utf-8")
 STEP = textwrap.dedent(re.findall(r"run: \|\n(.*?)\n      env:", ACTION, re.DOTALL)[0])
+(INSTALL,) = re.findall(r"name: Install\n +shell: bash\n +run: (.*)", ACTION)
 DEFAULTS = dict(re.findall(r"^  (\w+):\n    description: .*\n    default: (.*)$", ACTION, re.MULTILINE))
 
 
@@ -29,6 +30,20 @@ def run_step(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
         (folder / "site-packages").symlink_to(PROGRAMS)
     command = ["bash", "-e", "-c", STEP]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_first_step_installs_this_tree(tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    folder.symlink_to(ROOT / ".github" / "actions" / "simulate")
+    (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', "utf-8")
+    (tmp_path / "python").chmod(0o700)
+    environment = {"PATH": f"{tmp_path}:{os.defpath}", "ACTION_PATH": str(folder)}
+    process = subprocess.run(["bash", "-e", "-c", INSTALL], env=environment, capture_output=True, text=True, check=True)
+    *words, tree = process.stdout.splitlines()
+    assert words == ["-m", "pip", "install"]
+    assert Path(os.path.realpath(tree)) == ROOT
+    assert (ROOT / "pyproject.toml").exists()
+    assert "ACTION_PATH: ${{ github.action_path }}\n" in ACTION
 
 
 def test_every_input_reaches_the_step() -> None:

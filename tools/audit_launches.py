@@ -1,5 +1,6 @@
 """Launches many kernels on a driver that does nothing but count. Calls with changing shapes must not leave objects of
 the driver, modules, memory or Python objects behind; threads that launch at the same time must not disturb each other.
+Finally it times a kernel of one thread on the simulated driver, beside thousands of allocations.
 
 python -m tools.audit_launches [--small]
 """
@@ -17,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from benchmarks.driver import ALLOCATIONS, WITH_ALLOCATIONS, compare_launches
 from benchmarks.launch import add, load_stub
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg
 from pyptx.runtime import modules
@@ -115,6 +117,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         launches = launched.value - start
         print(f"{threads} threads: {launches} launches by {kind} calls, {wrong} with wrong parameters")
         is_mixed = is_mixed or wrong > 0 or launches != threads * LAUNCHES
+    for check in ("none", "all"):
+        seconds, _ = compare_launches(WITH_ALLOCATIONS, check)()
+        print(f"a simulated launch, check={check}, with {ALLOCATIONS} allocations: {seconds * 1e3:.2f} ms")
     return int(failed or left > 1 or is_mixed)
 
 

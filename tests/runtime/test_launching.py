@@ -98,11 +98,15 @@ OPTIONS = [(), ("cooperative",), ("programmatic",), ("cooperative", "programmati
 
 
 @pytest.mark.parametrize("given", OPTIONS)
-def test_options_of_a_call_reach_the_driver(device: DeviceMemory, given: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("is_operator", [False, True])
+def test_options_of_a_call_reach_the_driver(device: DeviceMemory, given: tuple[str, ...], is_operator: bool) -> None:
     def submit(stream: int) -> None:
         a, b, c = (Interface(array, stream=None) for array in arrays)
         options: dict[str, Any] = dict.fromkeys(given, True)
-        add_scaled(a, b, scale=2.0, out=c, stream=stream, **options)
+        if is_operator:
+            add_scaled.run((a, b), c, stream=stream, keywords={"scale": 2.0}, **options)
+        else:
+            add_scaled(a, b, scale=2.0, out=c, stream=stream, **options)
 
     arrays = [device.copy(array) for array in (A, B, B)]
     assert read_options(device, submit) == {*given}

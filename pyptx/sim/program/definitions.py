@@ -90,7 +90,7 @@ def _list_declarators(statement: Statement) -> Iterator[tuple[str, Declarator | 
 
 def _join_declarations(before: Symbol, now: Symbol) -> Symbol:
     """Merge two declarations of a name in one module."""
-    symbol = now if now.is_definition or not before.is_definition else before
+    symbol = before if before.is_definition else now
     links = [linking for linking in (before.linking, now.linking) if linking not in ("", _EXTERN)]
     linking = links[0] if links else before.linking if before.linking == now.linking else ""
     return Symbol(symbol.name, symbol.module, linking, symbol.statement, symbol.item, symbol.is_definition)

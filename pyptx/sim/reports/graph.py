@@ -45,9 +45,9 @@ class Exited:
 @dataclass(frozen=True, slots=True)
 class Subject:
     """One awaited event. `key` identifies it, `place` is where it was declared or began; `helpers` are the warps that
-    could cause it, `exact` if the others certainly cannot; `has_begun` if part of it has occurred; `advice` says how to
-    complete it; `signals` are the instructions that would cause it and that waiting threads can still reach;
-    `is_broken` if it lacks what no arrival supplies: initialization, or bytes of a copy."""
+    could cause it; `has_begun` if part of it has occurred; `advice` says how to complete it; `signals` are the
+    instructions that would cause it and that waiting threads can still reach; `is_broken` if it lacks what no arrival
+    supplies: initialization, or bytes of a copy."""
 
     key: tuple[object, ...]
     what: str
@@ -55,7 +55,6 @@ class Subject:
     history: tuple[str, ...] = ()
     place: Place | None = None
     helpers: frozenset[int] = frozenset()
-    exact: bool = False
     has_begun: bool = False
     advice: str = ""
     signals: tuple[Place, ...] = ()
@@ -240,7 +239,7 @@ def _list_helpers(
     """Say where the threads are that could have caused the event."""
     lines: list[str] = []
     for wait, other_subject in zip(waits, subjects, strict=True):
-        if other_subject.key != subject.key and (not subject.exact or _collect_warps(wait.threads) & subject.helpers):
+        if other_subject.key != subject.key and _collect_warps(wait.threads) & subject.helpers:
             agents = knowledge.name_threads(wait.threads)
             lines.append(f"{agents} {choose_verb(agents, 'waits', 'wait')} at {wait.place}")
     for exited in exits:

@@ -183,7 +183,7 @@ class BatchKnowledge:
         name = f"mbarrier {object_name} of CTA {self.name_cta(cta)}, phase {phase}"
         lacks = pending, count, tx
         return Subject(
-            key, name, missing, tuple(history), init, self._find_helpers(sources), True, advice.has_begun(*lacks),
+            key, name, missing, tuple(history), init, self._find_helpers(sources), advice.has_begun(*lacks),
             advice.advise_phase(*lacks), self._find_signals(sources), is_broken=tx != 0,
         )  # fmt: skip
 
@@ -218,7 +218,7 @@ class BatchKnowledge:
             missing += f", only {format_count(name, live // unit)} {'is' if live == unit else 'are'} live"
         sources = self.reach.find_sources(make_bar_matcher(wait.key))
         barrier = f"barrier {wait.key} of CTA {self.name_cta(cta)}"
-        return Subject(("bar", cta, wait.key), barrier, missing, helpers=self._find_helpers(sources, cta), exact=True,
+        return Subject(("bar", cta, wait.key), barrier, missing, helpers=self._find_helpers(sources, cta),
                        advice=advice.BARS, signals=self._find_signals(sources))  # fmt: skip
 
     def _describe_cluster(self, wait: Waiting) -> Subject:
@@ -230,7 +230,7 @@ class BatchKnowledge:
             missing += f": {self.name_threads(list_threads(state, state.shape.select_index(lacking)))}"
         name = f"cluster barrier of CTAs {', '.join(str(self.name_cta(c)) for c in self.ctas)}"
         helpers = self._find_helpers(self.reach.find_sources(match_cluster_arrival))
-        return Subject(("cluster", wait.key), name, missing, helpers=helpers, exact=True, advice=advice.CLUSTERS)
+        return Subject(("cluster", wait.key), name, missing, helpers=helpers, advice=advice.CLUSTERS)
 
     def _describe_memory(self, wait: Waiting) -> Subject:
         poll = self.resumes[wait][1]
@@ -243,9 +243,7 @@ class BatchKnowledge:
         history = tuple(
             f"{Place(opcode_span(s.step.instruction), s.step.instruction.full_opcode)} may write it" for s in sources
         )
-        return Subject(
-            ("memory", wait.key), poll.what, f"it holds {poll.value}, {missing}", history[:4], None, helpers, True
-        )
+        return Subject(("memory", wait.key), poll.what, f"it holds {poll.value}, {missing}", history[:4], None, helpers)
 
     def _find_writers(self, names: frozenset[str]) -> list[Source]:
         sources = {id(s.step): s for name in sorted(names) or [""] for s in self.reach.find_sources(match_write, name)}
@@ -278,7 +276,7 @@ class BatchKnowledge:
         unfinished = before.count_unfinished()
         verb = "has" if unfinished == 1 else "have"
         missing = f"{unfinished} of its {format_count('CTA', before.ctas)} {verb} not completed"
-        return Subject(("grid",), f"grid `{before.label}`", missing, tuple(before.describe_places()), exact=True)
+        return Subject(("grid",), f"grid `{before.label}`", missing, tuple(before.describe_places()))
 
     def _describe_registers(self, wait: Waiting) -> Subject:
         state, pool = self.state, self.state.registers
@@ -291,7 +289,7 @@ class BatchKnowledge:
         missing = f"each warp that requests {count} per thread needs {need} more, {int(pool.free[wait.key])} are free"
         helpers = self._find_helpers(self.reach.find_sources(match_decrease), wait.key)
         name = f"registers of CTA {self.name_cta(wait.key)}"
-        return Subject(("registers", wait.key), name, missing, helpers=helpers, exact=True)
+        return Subject(("registers", wait.key), name, missing, helpers=helpers)
 
     def _describe_columns(self, wait: Waiting) -> Subject:
         state, lane_wait = self.state, self.resumes[wait][1]
@@ -307,7 +305,7 @@ class BatchKnowledge:
         helpers = self._find_helpers(self.reach.find_sources(match_deallocation), wait.key if len(ctas) == 1 else None)
         names = " and ".join(f"CTA {self.name_cta(cta)}" for cta in ctas)
         key, name = ("columns", ctas[0], len(ctas)), f"columns of tensor memory of {names}"
-        return Subject(key, name, missing, helpers=helpers, exact=True, advice=advice.COLUMNS)
+        return Subject(key, name, missing, helpers=helpers, advice=advice.COLUMNS)
 
     def _describe_holder(self, cta: int, item: Holding) -> str:
         """Say who holds columns and where they were allocated."""

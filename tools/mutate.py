@@ -33,6 +33,7 @@ ROOT = Path(__file__).parent.parent
 LEAST = 0.95
 FIRST_SECONDS, FIRST_FILES = 15.0, 5
 """Limits of the first run, before the many files that also execute a central line are collected."""
+PATIENCE = 30.0
 MEASUREMENTS = 2
 """A test that fails on the busy machine may pass when it is measured again."""
 OUTCOMES = ("killed", "hung", "survived", "never run", "equivalent")
@@ -81,7 +82,7 @@ class Limits:
 
     budget: float = 100.0
     survivor_budget: float = 0.0
-    patience: float = 30.0
+    patience: float = PATIENCE
 
 
 def judge(tree: Tree, mutant: Mutant, test_coverage: Coverage, limits: Limits) -> Verdict:
@@ -288,7 +289,17 @@ def _load_coverage(root: Path, trees: Sequence[Tree], *, afresh: bool) -> Covera
         files = coverage.stale(test_map, root)
         if files:
             coverage.measure(test_map, files, trees, store)
-    return Coverage(test_map)
+    test_coverage = Coverage(test_map)
+    exclude_failures(trees[0], test_coverage)
+    return test_coverage
+
+
+def exclude_failures(tree: Tree, test_coverage: Coverage) -> None:
+    """Run the tests that did not pass while they were measured, and exclude those that fail without measuring."""
+    doubtful = [test for test in test_coverage.tests if not test.has_passed]
+    if doubtful:
+        status, failures = _run(tree, doubtful, test_coverage, PATIENCE, [])
+        test_coverage.failures |= {test.name for test in doubtful} if status == HUNG else set(failures)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from tools import mutate
-from tools.mutate import ROOT, Limits, confirm, draw, judge_all, judge_survivors, main, read_equivalents
+from tools.mutate import (
+    ROOT,
+    Limits,
+    confirm,
+    draw,
+    exclude_failures,
+    judge_all,
+    judge_survivors,
+    main,
+    read_equivalents,
+)
 from tools.mutation import coverage
 from tools.mutation.coverage import FileRecord
 from tools.mutation.mutants import mutants
@@ -150,7 +160,9 @@ def measurement(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Tree], c
     coverage.measure(test_map, coverage.stale(test_map, root), trees, root / "map.pickle")
     stored_map = coverage.load(root / "map.pickle")
     assert coverage.stale(stored_map, root) == ["tests/test_failure.py"]
-    return trees, coverage.Coverage(stored_map)
+    test_coverage = coverage.Coverage(stored_map)
+    exclude_failures(trees[0], test_coverage)
+    return trees, test_coverage
 
 
 @pytest.fixture(scope="module")
@@ -353,6 +365,15 @@ def test_survivors_fail_unless_listed(
     write(tmp_path, "QUICK = True\n", files)
     assert main(["--root", str(tmp_path), "--package", "pkg", "--count", "5", "--jobs", "1", "--seed", "1"]) == status
     assert message in capfd.readouterr().out
+
+
+def test_a_test_that_fails_only_while_it_is_measured_detects_changes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    checks = "    assert pkg.sums.QUICK is True\n    assert 'MUTATION_RECORD' not in os.environ\n"
+    write(tmp_path, "QUICK = True\n", {"tests/test_sums.py": f"import os, pkg.sums\ndef test_it():\n{checks}"})
+    assert main(["--root", str(tmp_path), "--package", "pkg", "--count", "5", "--jobs", "1", "--seed", "1"]) == 0
+    assert "killed: pkg/sums.py:1 module, constant (tests/test_sums.py::test_it)" in capfd.readouterr().err
 
 
 def test_built_extensions_of_the_package_are_copied(tmp_path: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import runpy
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 
 
 def run(words: Sequence[str]) -> None:
@@ -18,7 +19,15 @@ def run(words: Sequence[str]) -> None:
     sys.argv[:] = words
     sys.path[0] = str(Path(file).resolve().parent)
     sys.meta_path.insert(0, _TritonFinder())
+    sys.excepthook = partial(_show, file)
     runpy.run_path(file, run_name="__main__")
+
+
+def _show(file: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an exception as Python does, with the frames from the program's first."""
+    while trace is not None and trace.tb_frame.f_code.co_filename != file:
+        trace = trace.tb_next
+    sys.__excepthook__(kind, error.with_traceback(trace), trace)
 
 
 class _TritonFinder(MetaPathFinder):

@@ -66,6 +66,15 @@ def test_a_finding_gives_status_1(tmp_path: Path) -> None:
     assert process.stderr.splitlines()[-1] == "pyptx: 2 launches of 1 kernel: 1 error (PTX1110)"
 
 
+@pytest.mark.parametrize("text", ["def f():\n    return 1 / 0\nf()\n", "import json\njson.loads('{')\n", "x = = 5\n"])
+def test_an_exception_of_the_program_is_shown_as_by_python(tmp_path: Path, text: str) -> None:
+    process = simulate(tmp_path, text, "program.py")
+    alone = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert process.returncode == alone.returncode == 1
+    expected = alone.stderr.replace(f'"{tmp_path}/program.py"', '"program.py"')
+    assert process.stderr.splitlines()[:-1] == expected.splitlines()
+
+
 def test_a_failing_program_keeps_its_status(tmp_path: Path) -> None:
     assert simulate(tmp_path, WRONG + "sys.exit(7)", "program.py").returncode == 7
     killed = simulate(tmp_path, RIGHT + "import os\nos.kill(os.getpid(), 9)", "program.py")

@@ -1,7 +1,9 @@
 """A launch as the attributes of an XLA custom call, and back: its PTX, its shape, and the bytes of its parameters.
 
-An attribute holds everything that a run needs besides the buffers, so that a compiled or exported program runs without
-the kernel that it was traced from. Knows neither JAX nor XLA.
+The attributes hold everything that a run needs besides the buffers, so that a compiled or exported program runs without
+the kernel that it was traced from. They name no file and no line, and are the same in every process: kernels with
+equal PTX have different digests if their functions have different modules or qualified names. Of those with the same
+name, errors in this process show the lines of the one that was traced last. Knows neither JAX nor XLA.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from pyptx.tensormap import MAX_RANK, SIZE, TensorMap, decode, tensor_map
 Attributes = dict[str, Any]
 """Strings, and NumPy arrays of one dimension."""
 KEY = "digest"
-"""The attribute that identifies the others; XLA sorts attributes by name, so it comes first."""
+"""The attribute that identifies the others and the kernel; XLA sorts attributes by name, so it comes first."""
 NO_TENSOR = -1
 _MOST_MODULES = 1024
 _TRACED: dict[bytes, Module] = {}
@@ -83,7 +85,8 @@ def write_attributes(plan: Plan, dtypes: Sequence[str], *, cooperative: bool, pr
         "shape": np.array([*sum(shape, ()), *further], np.int64),
         "values": np.frombuffer(bytes(data), np.uint8),
     }  # fmt: skip
-    digest = _compute_digest(attributes)
+    function = plan.definition.function
+    digest = _compute_digest({"function": f"{function.__module__}.{function.__qualname__}", **attributes})
     while len(_TRACED) >= _MOST_MODULES and digest not in _TRACED:
         _TRACED.pop(next(iter(_TRACED)), None)
     _TRACED[digest] = plan.module
@@ -109,6 +112,11 @@ def _compute_digest(attributes: Mapping[str, Any]) -> bytes:
         data = value.encode() if isinstance(value, str) else value.tobytes()
         digest.update(f"{name} {len(data)}\n".encode() + data)
     return digest.digest()
+
+
+def is_outdated(module: Module, digest: bytes) -> bool:
+    """Tell whether this process has traced another module since for the same digest: its lines may be others."""
+    return _TRACED.get(digest, module) is not module
 
 
 def read_attributes(attributes: Mapping[str, Any]) -> CustomCall:

@@ -21,7 +21,7 @@ import numpy as np
 from pyptx.diagnostics import HazardWarning, PtxError
 from pyptx.runtime import simulation
 from pyptx.runtime.arrays import Array, fill, get_numpy_dtype
-from pyptx.runtime.jax_attributes import CustomCall, create_launch, read_attributes
+from pyptx.runtime.jax_attributes import CustomCall, create_launch, is_outdated, read_attributes
 from pyptx.runtime.xla_frames import (
     DTYPES,
     EXECUTE,
@@ -141,13 +141,13 @@ def _view(buffer: Any, dtype: str) -> Array:
 def _find_call(attributes: Any) -> CustomCall:
     digest = _read(attributes, 0).tobytes()
     call = _CALLS.get(digest)
-    if call is None:
+    if call is None or is_outdated(call.module, digest):
         names = [
             ctypes.string_at(span.contents.data, span.contents.size).decode()
             for span in attributes.names[: attributes.count]
         ]
         call = read_attributes({name: _read(attributes, index) for index, name in enumerate(names)})
-        while len(_CALLS) >= _MOST_CALLS:
+        while len(_CALLS) >= _MOST_CALLS and digest not in _CALLS:
             _CALLS.pop(next(iter(_CALLS)), None)
         _CALLS[digest] = call
     return call

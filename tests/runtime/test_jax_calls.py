@@ -183,6 +183,51 @@ def test_what_stops_the_run_is_an_error_of_jax_with_the_words_of_the_kernel(rout
     assert_same_words(traced.value, eager.value, route)
 
 
+def define_failing(line: int) -> Any:
+    """Return one of two kernels that fail alike on different lines, and whose functions have the same name."""
+    if line == 1:
+
+        @kernel(in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=(1,))
+        def store_past_end(x: Any, y: Any) -> None:
+            ptx.st(f32, ptx.addr(*ptx.global_ptrs(y), 4096), 1.0)
+
+        return store_past_end
+
+    @kernel(in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=(1,))
+    def store_past_end(x: Any, y: Any) -> None:
+        ptx.st(f32, ptx.addr(*ptx.global_ptrs(y), 4096), 1.0)
+
+    return store_past_end
+
+
+@kernel(in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=(1,))
+def store_past_end(x: Any, y: Any) -> None:
+    """Fail like those above."""
+    ptx.st(f32, ptx.addr(*ptx.global_ptrs(y), 4096), 1.0)
+
+
+def assert_fails_as_eager(function: Callable[[Any], Any], failing: Any, route: str) -> None:
+    """Check that a function fails as a kernel does outside of it, at the same line."""
+    with raises(PtxError) as eager:
+        failing(X)
+    with pytest.raises(jax.errors.JaxRuntimeError) as traced:
+        function(X).block_until_ready()
+    assert_same_words(traced.value, eager.value, route)
+
+
+def test_errors_of_kernels_with_equal_ptx_name_the_one_that_runs(route: str) -> None:
+    others = [define_failing(1), store_past_end]
+    functions = [jax.jit(lambda x, failing=failing: failing(x)) for failing in others]
+    for _ in range(2):
+        for function, failing in zip(functions, others, strict=True):
+            assert_fails_as_eager(function, failing, route)
+
+
+def test_errors_name_the_latest_of_kernels_with_equal_names_and_ptx(route: str) -> None:
+    for failing in map(define_failing, (1, 2)):
+        assert_fails_as_eager(jax.jit(lambda x, failing=failing: failing(x)), failing, route)
+
+
 def test_a_cooperative_grid_must_fit(route: str) -> None:
     grid = (2**31 - 1,)
     with raises(PtxError, match="PTX1107") as eager:
@@ -356,6 +401,7 @@ exported = jax.export.deserialize(bytearray(Path(sys.argv[1]).read_bytes()))
 results["exported"] = [np.asarray(exported.call(np.arange(32, dtype=np.float32))).tolist()]
 results["traced"] = [name for name in sys.modules if name.startswith("tests")]
 from tests.runtime.test_torch import product, product_gradient
+results["text"] = jax.jit(lambda x: product(x, x)).lower(np.arange(32, dtype=np.float32)).as_text()
 mesh, parts = Mesh(jax.devices(), "i"), dict(in_specs=(P("i"), P()), out_specs=P("i"))
 x, y = np.arange(256, dtype=np.float32), np.arange(32, dtype=np.float32)
 for checked in (True, False):
@@ -397,6 +443,12 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 def test_an_exported_program_runs_in_a_process_without_the_kernel(elsewhere: dict[str, list[Any]]) -> None:
     assert elsewhere["traced"] == []
     assert elsewhere["exported"] == [(X * X + 2 * X).tolist()]
+
+
+def test_a_program_has_the_same_text_in_each_process(elsewhere: dict[str, Any]) -> None:
+    text = jax.jit(lambda x: product(x, x)).lower(X).as_text()
+    assert elsewhere["text"] == text
+    assert str(Path(__file__).parent) not in text
 
 
 @pytest.mark.parametrize("checked", [True, False])

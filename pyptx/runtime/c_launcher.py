@@ -26,8 +26,12 @@ class Argument:
 
 def write_header(plan: Plan) -> str:
     """Return the header: dimensions, load, launch and unload."""
-    name, guard = plan.definition.name, f"{plan.definition.name}_H".upper()
-    dims = "".join(f"#define {name.upper()}_{dim.upper()} {extent}\n" for dim, extent in plan.dims.items())
+    name, guard = plan.definition.name, f"PYPTX_{plan.definition.name}_H".upper()
+    capitals = [dim.upper() for dim in plan.dims]
+    dims = "".join(
+        f"#define {name.upper()}_{capital if capitals.count(capital) == 1 else dim} {extent}\n"
+        for (dim, extent), capital in zip(plan.dims.items(), capitals, strict=True)
+    )
     about = "".join(f" *   {argument.name}: {argument.about}\n" for argument in list_arguments(plan))
     return f"""\
 /* {name}: written by pyptx. Link with the CUDA driver (-lcuda). */
@@ -217,16 +221,17 @@ def _write_map(name: str, value: TensorMap) -> str:
 
 
 def choose_name(name: str) -> str:
-    """Return the name of a parameter in C."""
-    return f"{name}_" if name in _RESERVED else name
+    """Return the name of a parameter in C. No two have the same."""
+    return f"{name}_" if name.rstrip("_") in _RESERVED else name
 
 
 _RESERVED = frozenset(
-    """kernel stream image parameters attribute config result
+    """kernel stream image parameters attribute config result memset NULL
+    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t
     auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
     alignas alignof and asm bool catch class compl concept constexpr decltype delete explicit export false friend
     mutable namespace new noexcept not nullptr operator or private protected public requires template this throw true
-    try typeid typename using virtual xor linux unix NULL""".split()
+    try typeid typename using virtual xor linux unix""".split()
 )
-"""Keywords of C and C++, and the names that the launcher itself uses."""
+"""The names that the launcher itself uses, and keywords of C and C++."""

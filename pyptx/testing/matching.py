@@ -10,10 +10,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from pyptx.decorator import Kernel
 from pyptx.diagnostics import format_count, hide_frames
@@ -82,7 +81,7 @@ def assert_matches(
     subject = Subject(kernel, reference, inputs, keywords, check, rtol, atol)
     check_choice(check)
     check_keywords(kernel, keywords, [*inspect.signature(assert_matches).parameters])
-    cases = sorted(list_shapes(subject, shapes), key=lambda shape: int(np.prod([*shape.values()], dtype=object)))
+    cases = sorted(list_shapes(subject, shapes), key=lambda shape: prod(subject.list_extents(shape)))
     orders = list_orders(schedules, seeds)
     steps = multiple_of or {}
     check_steps(steps, cases)
@@ -120,7 +119,7 @@ def _shrink(
         return True
 
     for name, step in steps.items():
-        passing, failing = 0, dict(smallest[0].shape)[name] // step
+        passing, failing = 0, -(-dict(smallest[0].shape)[name] // step)
         size = 1
         while size < failing:
             if fails(smallest[0].with_dim(name, size * step)):

@@ -136,6 +136,21 @@ def test_the_launcher_in_c_runs_kernels_like_python(tmp_path: Path) -> None:
             assert found == expected.tobytes(), manifest["kernel"]
 
 
+@kernel(arch="sm_80", in_specs=[Tile("h", "n", u32), Tile("N", u32), Tile("N", u32)], out_specs=[], grid=(1,),
+        raw_params=[("u32", "memset")])  # fmt: skip
+def collide(kernel: Any, kernel_: Any, uint32_t: Any) -> None:
+    """Do nothing, with names of the launcher and its header."""
+
+
+@pytest.mark.parametrize("language", [["c", "-std=c11"], ["c++", "-std=c++17"]], ids=["C", "C++"])
+def test_names_that_the_launcher_has_are_changed(language: list[str], tmp_path: Path) -> None:
+    collide.export(tmp_path, h=1, n=2, N=3)
+    options = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{INCLUDE}"]
+    subprocess.run([*find_compiler(), "-x", *language, *options, "collide.c"], cwd=tmp_path, check=True)
+    header = (tmp_path / "collide.h").read_text("utf-8").splitlines()
+    assert {"#define COLLIDE_H 1", "#define COLLIDE_n 2", "#define COLLIDE_N 3"} <= {*header}
+
+
 def test_the_manifest_says_what_is_in_the_directory(tmp_path: Path) -> None:
     manifest = add_scaled.export(tmp_path / "new", n=1000, targets=["sm_90a"])
     assert json.loads((tmp_path / "new" / "add_scaled.json").read_text("utf-8")) == manifest

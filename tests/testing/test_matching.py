@@ -64,6 +64,12 @@ def test_a_shape_shrinks_only_as_allowed() -> None:
     assert dict(caught.value.trial.shape) == {"n": 40}
 
 
+def test_a_shape_shrinks_to_the_largest_multiple_below_it() -> None:
+    with pytest.raises(MismatchError) as caught:
+        assert_matches(change_second_warp, twice, shapes=[{"n": 39}], multiple_of={"n": 12}, seeds=1)
+    assert dict(caught.value.trial.shape) == {"n": 36}
+
+
 def test_tolerances_are_those_of_the_caller() -> None:
     assert_matches(round_to_half, twice, shapes=[{"n": 64}], schedules=["eager"], rtol=2**-11)
     with pytest.raises(MismatchError, match=r"within rtol=0\.0002, atol=0"):
@@ -124,11 +130,35 @@ def test_mistakes_in_the_call_are_not_the_kernels_fault(options: dict[str, Any],
     assert finding.origin.file == __file__
 
 
+def test_inputs_that_do_not_fit_are_not_the_kernels_fault() -> None:
+    with raises(PtxError, match="`x`: expected dtype float32, found float64"):
+        assert_matches(double, twice, shapes=[{"n": 4}], inputs=lambda generator, shape: [np.zeros(4)])
+
+
+def test_a_shape_may_have_other_parameters() -> None:
+    shapes: Any = {"factor": [3.0, 2.0], "n": [4], "kind": ["plain"]}
+    with pytest.raises(MismatchError) as caught:
+        assert_matches(scale, twice, shapes=shapes, multiple_of={"n": 1}, seeds=1)
+    assert dict(caught.value.trial.shape) == {"factor": 3.0, "n": 1, "kind": "plain"}
+    del shapes["factor"][0]
+    assert assert_matches(scale, twice, shapes=shapes, seeds=1).runs == 4
+
+
 def test_inputs_may_bind_a_variable() -> None:
     assert assert_matches(double, twice, inputs=lambda generator, shape: [np.ones(5, np.float32)], seeds=1).shapes == 1
 
 
-TABLE = Tile("m", "n", f32)
+LINE, TABLE = Tile("n", f32), Tile("m", "n", f32)
+
+
+@kernel(in_specs=[LINE], out_specs=[LINE], grid=(1,), block=(32, 1, 1), raw_params=[("f32", "factor")])
+def scale(x: Any, y: Any, *, kind: str) -> None:
+    """y = factor x, for at most 32 elements"""
+    assert kind == "plain"
+    px, py = ptx.global_ptrs(x, y)
+    i = ptx.special.tid.x()
+    with ptx.if_(i < x.shape[0]):
+        ptx.st(f32, ptx.addr(py, i * 4), ptx.ld(f32, ptx.addr(px, i * 4)) * ptx.param(f32, "factor"))
 
 
 def take_rows(m: int, n: int) -> tuple[int]:

@@ -448,12 +448,22 @@ class MBarriers:
         at = group.first - barrier.first_thread
         last = max(last, int(barrier.arrival_phases[at]) - 1 if 0 <= at < len(barrier.arrival_phases) else last)
         intended_phase = last + 1 if (last + 1) & 1 == parity else last
-        if actual_phase >= intended_phase + 2:
+        if actual_phase >= intended_phase + 2 and not self._knows_arrivals(barrier, row, actual_phase - 1):
             detail = (
                 f"the wait for parity {parity} of {self.describe_barrier(barrier)} was for phase {intended_phase} and "
                 f"passed on phase {actual_phase}"
             )
             self.state.report(rules.PHASE_ALIAS, place, detail, thread=group.first, other=barrier.place)
+
+    def _knows_arrivals(self, barrier: Barrier, row: int, phase: int) -> bool:
+        """Tell whether threads know all arrivals of a phase, if not from the mbarrier itself, then by another way. Then
+        they may wait for the next phase without a wait for this one."""
+        stamp, clocks = barrier.phase_stamps[phase][0], self.state.clocks
+        if stamp is None or stamp.domain != clocks.domain_of[barrier.init_thread >> 5]:
+            return False
+        arrivals = stamp.clock[RAN].copy()
+        arrivals[barrier.column] = 0
+        return bool((arrivals <= clocks.table[row, RAN, : len(arrivals)]).all())
 
     def list_barriers(self, grid: Grid, slot: int) -> list[Barrier]:
         """Return the live mbarriers of a CTA."""

@@ -83,6 +83,25 @@ def test_a_rule_of_mbarriers(act: Callable[[Hazards, Grid, bool], None], wrong: 
     assert codes == ({CASES[act]} if wrong else set())
 
 
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_wait_may_skip_a_phase_whose_arrivals_the_thread_knows(knows: bool) -> None:
+    """One thread releases two slots, and the other waits for the second release only."""
+    engine = Hazards()
+    grid = engine.launch(place(), 32, shared_bytes=1024)
+    engine.start(grid, [0], [0])
+    for address in (0, 8):
+        engine.mbarriers.init(0, place(1), address, 1)
+    engine.barriers.warp_sync(Group(grid.list_threads(0)), place(2), 0xFFFFFFFF)
+    for address in (0, 8):
+        engine.mbarriers.arrive(ONE, place(3), address)
+    if knows:
+        engine.mbarriers.wait(OTHER, place(4), 8, 0)
+    engine.mbarriers.arrive(ONE, place(3), 0)
+    engine.mbarriers.wait(OTHER, place(5), 0, 1)
+    codes = [finding.rule.code for finding in engine.findings]
+    assert codes == (["PTX0957"] if knows else ["PTX0957", "PTX0956"])
+
+
 @pytest.mark.parametrize("expects", [True, False])
 def test_the_expectation_of_bytes_that_have_come_completes_the_phase(expects: bool) -> None:
     """The last arrival comes between the bytes and their expectation."""

@@ -16,6 +16,7 @@ from pyptx.sim.hazards.publishing import release_each
 from pyptx.sim.hazards.state import Domain, Grid, State
 
 BarKind = Literal["sync", "arrive", "red"]
+_ALL = (1 << 32) - 1
 
 
 @dataclass(slots=True)
@@ -30,6 +31,10 @@ class Round:
     place: Place
     waiters: list[Ints] = field(default_factory=list[Ints])
     warps: dict[int, Place] = field(default_factory=dict[int, Place])
+    lanes: dict[int, int] = field(default_factory=dict[int, int])
+    """The lanes of each warp that have arrived, since its last second arrival."""
+    second_arrivals: int = 0
+    """The arrivals of warps that had arrived before."""
     stamp: Stamp | None = None
 
 
@@ -146,9 +151,15 @@ class Barriers:
                 rules.BARRIER_MIXED, place, f"barrier {number}: bar.{kind}", thread=first, other=barrier_round.place
             )
         for warp in warps.tolist():
-            if warp in barrier_round.warps:
-                detail = f"barrier {number} before its round is complete"
-                state.report(rules.BARRIER_TWICE, place, detail, thread=warp * 32, other=barrier_round.warps[warp])
+            lanes = barrier_round.lanes.get(warp, 0)
+            mask = _ALL if len(threads) == 32 * len(warps) else int((1 << (threads[threads >> 5 == warp] & 31)).sum())
+            barrier_round.lanes[warp] = mask if lanes & mask else lanes | mask
+            if lanes & mask:
+                barrier_round.second_arrivals += 1
+                # A warp that arrives and then waits may do so on purpose: to take the first turn, or as the last one.
+                if kind == "arrive":
+                    detail = f"barrier {number} before its round is complete"
+                    state.report(rules.BARRIER_TWICE, place, detail, thread=warp * 32, other=barrier_round.warps[warp])
             barrier_round.warps[warp] = place
         if kind == "arrive":
             stamp = state.clocks.release(threads)
@@ -161,7 +172,7 @@ class Barriers:
         first = barrier_round.grid.find_thread(barrier_round.slot)
         live = self.state.live[first : first + barrier_round.grid.stride]
         warp_count = (barrier_round.count or self._count_all(barrier_round.grid, barrier_round.slot)) // 32
-        if len(barrier_round.warps) < warp_count:
+        if len(barrier_round.warps) + barrier_round.second_arrivals < warp_count:
             return []
         del self.rounds[key]
         if not barrier_round.waiters:

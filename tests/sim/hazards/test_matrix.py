@@ -23,11 +23,11 @@ EXPECTED: dict[str, dict[str, str]] = {
     "lanes": {"PTX0910": "write", "PTX0902": "full, empty, full again, empty again, leader done"},
     "named barrier": {
         "PTX0910": "write",
-        "PTX0901": "producer waits empty, producer waits empty again, consumer waits full, consumer waits full again",
+        "PTX0901": "producer waits empty, producer waits empty again, consumer waits full, consumer waits full again, "
+        "~two barriers",
         "PTX0990": "producer arrives full, producer arrives full again, consumer arrives empty, "
         "consumer arrives empty again",
         "PTX0970": "~same count",
-        "PTX0972": "~two barriers",
     },
     "mbarrier ring": {
         "PTX0950": "init full 0, init full 1, init empty 0, init empty 1",

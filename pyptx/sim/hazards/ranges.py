@@ -135,6 +135,8 @@ def find_accessed_memory(state: State, grid: Grid, known: Stamp | None = None) -
     is_strong = np.array([access.strong and access.scope >= Scope.GPU for access in accesses], np.bool_)
     is_write = np.array([access.writes for access in accesses], np.bool_)
     parts = [part for shadow in state.list_buffers() for part in _list_references(shadow)]
+    if known is None:
+        parts = [_keep_first(state, part) for part in parts]
     if not parts:
         return AccessedMemory()
     starts, refs = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
@@ -154,6 +156,17 @@ def find_accessed_memory(state: State, grid: Grid, known: Stamp | None = None) -
     return AccessedMemory(
         select(~strong & ~writes), select(~strong & writes), select(strong & ~writes), select(strong & writes), accesses
     )
+
+
+def _keep_first(state: State, part: tuple[Ints, Refs, int]) -> tuple[Ints, Refs, int]:
+    """Keep, of the references of a grid's threads to one place by one access, the first: threads that read the same
+    places are many."""
+    starts, refs, size = part
+    access, domain = state.records.access[refs >> 6].astype(np.int64), state.records.get_domains(refs >> 6)
+    grids = state.grid_of_domain[domain] if len(state.grids) > 1 else 0
+    keys = ((starts - starts[:1]) * len(state.records.accesses) + access) * (len(state.grids) + 1) + grids
+    first = np.unique(keys, return_index=True)[1]
+    return starts[first], refs[first], size
 
 
 def _find_known(state: State, stamp: Stamp, refs: Refs) -> Mask:

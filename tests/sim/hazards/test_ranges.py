@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from pyptx.parser import parse
 from pyptx.sim.hazards.ranges import AccessedMemory, Ranges
-from pyptx.sim.launch.hosted import LoadedModule, run_in_place
+from pyptx.sim.launch.hosted import LoadedModule, Outcome, run_in_place
 from pyptx.sim.launch.prepared import Options
 from pyptx.sim.observers.checks import parse_choice
 from pyptx.sim.state.address_space import AddressSpace
@@ -107,6 +108,19 @@ ACCESSES = """\
     ret;
 }
 """
+
+
+def touch(body: str) -> tuple[Outcome, int]:
+    """Run a kernel of 64 threads; return its outcome and the address of its data."""
+    space, data = AddressSpace(), np.zeros(2048, np.uint8)
+    region = space.allocate("data", data)
+    loaded = LoadedModule.load(parse(ACCESSES.replace("BODY", body)), space, lambda size, alignment: (0, data))
+    options = Options(grid=(1, 1, 1), block=(64, 1, 1), parameters=region.low.to_bytes(8, "little"))
+    outcome = run_in_place(loaded, "touch", options, parse_choice("all", "report"))
+    assert outcome.error is None
+    return outcome, region.low
+
+
 LOOP = """\
 mov.u32 %r2, 0;
     AGAIN: ld.global.u32 %r3, [%rd3]; st.global.u16 [%rd3 + 512], %r2; add.u32 %r2, %r2, 1;
@@ -132,11 +146,17 @@ mov.u32 %r2, 0;
     ],
 )  # fmt: skip
 def test_the_memory_that_a_kernel_accessed(body: str, kind: str, expected: Runs) -> None:
-    space, data = AddressSpace(), np.zeros(2048, np.uint8)
-    region = space.allocate("data", data)
-    loaded = LoadedModule.load(parse(ACCESSES.replace("BODY", body)), space, lambda size, alignment: (0, data))
-    options = Options(grid=(1, 1, 1), block=(64, 1, 1), parameters=region.low.to_bytes(8, "little"))
-    outcome = run_in_place(loaded, "touch", options, parse_choice("all", "report"))
-    assert outcome.error is None
+    outcome, low = touch(body)
     ranges = getattr(outcome.find_accessed_memory(), kind)
-    assert expand(ranges) == sorted(byte + region.low for byte in list_bytes(expected))
+    assert expand(ranges) == sorted(byte + low for byte in list_bytes(expected))
+
+
+def test_many_reads_of_the_same_places_take_little_memory() -> None:
+    loop = "mov.u32 %r2, 0; AGAIN: ld.global.u32 %r3, [%rd1]; add.u32 %r2, %r2, 1;"
+    outcome, low = touch(loop + " .reg .pred %p; setp.lt.u32 %p, %r2, 4000; @%p bra AGAIN;")
+    tracemalloc.start()
+    ranges = outcome.find_accessed_memory().reads
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert expand(ranges) == list(range(low, low + 4))
+    assert peak < 4 << 20, "64 threads read one word 4000 times"

@@ -76,8 +76,6 @@ ITEMS = {
     "misaligned": Item("PTX1111", "ld.global.u32 %r1, [%in+2]; //@"),
     "null": Item("PTX1110", "mov.u64 %rd1, 0;\nst.u32 [%rd1], %t; //@"),
     "a shared address as global": Item("PTX1110", "cvt.u64.u32 %rd1, %box;\nld.global.u32 %r1, [%rd1]; //@"),
-    "a generic address as shared": Item(
-        "PTX1110", "mov.u64 %rd1, box; cvta.shared.u64 %rd1, %rd1;\nld.shared.u32 %r1, [%rd1]; //@"),
     "a global address as shared": Item("PTX1110", "ld.shared.u32 %r1, [%in]; //@"),
     "a write to constants": Item("PTX1113", "mov.u64 %rd1, fixed; cvta.const.u64 %rd1, %rd1;\nst.u32 [%rd1], %t; //@"),
     "shared memory after its CTA left": Item(
@@ -194,6 +192,7 @@ ITEMS = {
     "livelock": Item("PTX0991", "l: ld.relaxed.gpu.global.u32 %r1, [%in]; //@\nsetp.eq.u32 %p1, %r1, 0; @%p1 bra l;"),
 }  # fmt: skip
 RIGHT = {
+    "a generic address as shared": Item("", "mov.u64 %rd1, box; cvta.shared.u64 %rd1, %rd1;\nst.shared.u32 [%rd1], 1;"),
     "source after the wait and a barrier": Item("", FILL + STORE + READ + "bar.sync 0;\nst.shared.u32 [%at], 1;"),
     "results after the whole wait": Item(
         "", FILL + STORE + READ.replace(".read", "") + "bar.sync 0; mul.wide.u32 %rd1, %t, 4;\n"

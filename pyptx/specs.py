@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from keyword import iskeyword
 
 from pyptx.diagnostics import format_count
@@ -187,6 +188,7 @@ def unify_envs(envs: Iterable[dict[str, int]]) -> dict[str, int]:
     return union
 
 
+@cache
 def list_array_dtype_names(dtype: PtxType) -> tuple[str, ...]:
     """Return the dtype names of arrays that can hold this type, the one to allocate first. Untyped bits accept anything
     of their width; integers of the same width also hold scale factors, formats smaller than a byte, packed formats and

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 _MOST_TYPES = 64
-"""Of how many types of values the library is cached."""
+"""Of how many types of values the library is cached, and of how many names the dtype."""
 
 
 class Unusable(NamedTuple):
@@ -115,6 +115,7 @@ def fill(array: Array) -> None:
         array.reshape(-1).view(np.uint8).fill(0xCC)
 
 
+@lru_cache(_MOST_TYPES)
 def get_numpy_dtype(name: str) -> np.dtype[Any]:
     """Return NumPy's dtype of this name; `ml_dtypes` provides the small formats."""
     return np.dtype(getattr(ml_dtypes, name, name))

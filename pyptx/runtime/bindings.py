@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -74,8 +75,9 @@ def call(name: str, *arguments: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results) or None
 
 
+@cache
 def find_library() -> Any:
-    """Return the driver's library for calls with `ctypes`."""
+    """Return the driver's library for calls with `ctypes`: the same one for the life of the process."""
     load_api()
     return ctypes.CDLL("libcuda.so.1")
 

@@ -37,6 +37,8 @@ class Bound:
     """What the call may write: also arrays that raw parameters point to, and the inputs of a kernel without outputs."""
     copies: list[tuple[DeviceView, Array]] = field(default_factory=list["tuple[DeviceView, Array]"])
     """Copies of arrays in device memory, for the simulator."""
+    parameters: bytes = b""
+    """The bytes of the parameters of the launch on a device."""
 
 
 def bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call]) -> Bound:
@@ -131,7 +133,7 @@ def simulate(bound: Bound, **options: Any) -> tuple[sim.Result, list[Any]]:
 def run(bound: Bound, device: int, stream: Any, *, cooperative: bool = False, programmatic: bool = False) -> list[Any]:
     """Run a call on a device, and return the outputs as arrays of the caller's library."""
     library = "device" if bound.library == "numpy" else bound.library
-    results = device_calls.run(
+    results, bound.parameters = device_calls.run(
         bound.plan, cast("dict[str, DeviceView]", bound.views), library, device, stream,
         cooperative=cooperative, programmatic=programmatic,
     )  # fmt: skip

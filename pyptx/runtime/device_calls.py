@@ -22,8 +22,9 @@ from pyptx.runtime.planning import Plan, locate_errors
 def run(
     plan: Plan, views: Mapping[str, DeviceView], library: str, device: int, stream: Any, *, cooperative: bool,
     programmatic: bool,
-) -> list[Any]:  # fmt: skip
-    """Run a plan on the arrays that a caller passed, by tensor name, and return the outputs that are allocated."""
+) -> tuple[list[Any], bytes]:  # fmt: skip
+    """Run a plan on the arrays that a caller passed, by tensor name. Return the outputs that are allocated, and the
+    parameters of the launch."""
     names = [name for name, _ in plan.definition.tensors]
     missing = [name for name in names if name not in views]
     inputs = [*views.values(), *(value for value in plan.scalars.values() if isinstance(value, DeviceView))]
@@ -38,14 +39,14 @@ def run(
         others = list_streams(inputs, current)
         streams.order_after(launch_stream, others)
         _synchronize_exports(inputs, launch_stream)
-        launch(
+        parameters = launch(
             plan, {name: view.address for name, view in memory.items()}, device=device, stream=launch_stream,
             cooperative=cooperative, programmatic=programmatic,
         )  # fmt: skip
         streams.order_before(launch_stream, list_streams(inputs, None))
         is_current = current is None or streams.is_same(launch_stream, current)
         _keep([*inputs, *memory.values()], launch_stream, is_current=is_current)
-    return [value for _, value in allocations]
+    return [value for _, value in allocations], parameters
 
 
 def _choose_stream(stream: Any, current: int | None, views: Sequence[DeviceView]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ LEGACY_STREAM, NO_STREAM = 1, -1
 """Streams of `__dlpack__`: the legacy default stream, and no synchronization at all."""
 _VERSION = (1, 0)
 _READ_ONLY = 1
+_MOST_DTYPES = 64
 _CODES = {
     "i": 0, "u": 1, "f": 2, "bfloat16": 4, "c": 5, "b": 6, "float8_e3m4": 7, "float8_e4m3": 8,
     "float8_e4m3b11fnuz": 9, "float8_e4m3fn": 10, "float8_e4m3fnuz": 11, "float8_e5m2": 12, "float8_e5m2fnuz": 13,
@@ -145,6 +147,7 @@ def make_capsule(
     return _API.PyCapsule_New(start, b"dltensor_versioned" if versioned else b"dltensor", _DESTROY)
 
 
+@lru_cache(_MOST_DTYPES)  # NumPy composes a name whenever it is read
 def describe_dtype(dtype: np.dtype[Any]) -> tuple[int, int, int]:
     """Return the code, bits and lanes of a dtype."""
     return _CODES[dtype.name if dtype.name in _CODES else dtype.kind], _count_bits(dtype), 1

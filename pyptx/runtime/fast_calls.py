@@ -15,11 +15,10 @@ from pyptx.runtime.bindings import in_context
 from pyptx.runtime.calls import Bound
 from pyptx.runtime.failures import explain_failures
 from pyptx.runtime.launching import is_small, list_attributes, make_launcher
-from pyptx.runtime.modules import find_loaded
-from pyptx.runtime.parameters import encode_plan, find_map
+from pyptx.runtime.modules import Loaded, find_loaded
+from pyptx.runtime.parameters import find_map
 from pyptx.runtime.planning import MAP_SUFFIX, Plan, Traceable
 from pyptx.runtime.simulation import SIMULATE
-from pyptx.sim.program.frames import lay_out
 from pyptx.tensormap import SIZE
 
 _ALIGNMENT = 16
@@ -44,15 +43,13 @@ def make_call(kernel: Traceable, inputs: Sequence[Any], bound: Bound, device: in
     is_simulated = device_views.is_torch_simulated(views[0])
     with explain_failures(plan), in_context(device) as context:
         loaded = find_loaded(plan, context, device)
-        # A launch replaces the addresses, and the tensor maps made of them.
-        data = encode_plan(plan, dict.fromkeys(names, views[0].address))
-        slots = _list_slots(plan)
-        if not is_small(plan, data):
+        if not is_small(loaded, bound.parameters):
             return None
         attributes = list_attributes(plan, cooperative=False, programmatic=False)
         launcher = make_launcher(
-            module, plan, loaded, context, data, attributes, slots, len(names), _make_encoder(plan)
-        )
+            module, plan, loaded, context, bound.parameters, attributes, _list_slots(plan, loaded), len(names),
+            _make_encoder(plan),
+        )  # fmt: skip
     if is_simulated:
         guards += device_views.list_guards()
     kind = dlpack.CPU if is_simulated else dlpack.CUDA
@@ -109,11 +106,11 @@ def _list_states(torch: Any) -> tuple[tuple[Any, Any], ...]:
     return (torch._C._functorch.peek_interpreter_stack, None), (torch._C._len_torch_dispatch_stack, 0)
 
 
-def _list_slots(plan: Plan) -> list[tuple[str, int, int, int]]:
+def _list_slots(plan: Plan, loaded: Loaded) -> list[tuple[str, int, int, int]]:
     """Return where the addresses and tensor maps of tensors go."""
     places = {name: at for at, (name, _) in enumerate(plan.definition.tensors)}
     slots: list[tuple[str, int, int, int]] = []
-    for param, offset, size in lay_out(plan.find_entry().params)[0]:
+    for param, offset, size in loaded.layout:
         if param.name in places:
             slots.append(("p", offset, size, places[param.name]))
         elif param.name not in plan.scalars:

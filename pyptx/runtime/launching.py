@@ -15,7 +15,6 @@ from pyptx.runtime.modules import Loaded, find_loaded
 from pyptx.runtime.parameters import encode_plan
 from pyptx.runtime.planning import Plan
 from pyptx.runtime.streams import is_capturing
-from pyptx.sim.program.frames import lay_out
 
 
 def launch(
@@ -26,10 +25,10 @@ def launch(
     stream: int = 0,
     cooperative: bool = False,
     programmatic: bool = False,
-) -> None:
-    """Submit a launch to a stream, given by its handle, of a device. `arrays` are the addresses of the tensors by name;
-    the memory must live until the launch has ended. A `cooperative` launch runs all CTAs at the same time; a
-    `programmatic` one may overlap with the preceding one of its stream."""
+) -> bytes:
+    """Submit a launch to a stream, given by its handle, of a device; return the parameters. `arrays` are the addresses
+    of the tensors by name; the memory must live until the launch has ended. A `cooperative` launch runs all CTAs at the
+    same time; a `programmatic` one may overlap with the preceding one of its stream."""
     with explain_failures(plan), in_context(device) as context:
         check_limits(plan, device)
         data = encode_plan(plan, arrays)
@@ -39,6 +38,7 @@ def launch(
         loaded.is_captured = loaded.is_captured or is_captured
         attributes = list_attributes(plan, cooperative=cooperative, programmatic=programmatic)
         _submit(plan, loaded, context, data, stream, attributes)
+        return data
 
 
 def list_attributes(plan: Plan, *, cooperative: bool, programmatic: bool) -> list[tuple[int, bytes]]:
@@ -62,27 +62,22 @@ def _submit(
     plan: Plan, loaded: Loaded, context: int, data: bytes, stream: int, attributes: list[tuple[int, bytes]]
 ) -> None:
     module = extension.load()
-    if module is not None and is_small(plan, data):
+    if module is not None and is_small(loaded, data):
         make_launcher(module, plan, loaded, context, data, attributes, [], 0, None)(stream=stream)
         return
     buffer = ctypes.create_string_buffer(data, len(data))
-    start, offsets = ctypes.addressof(buffer), list_offsets(plan)
+    start, offsets = ctypes.addressof(buffer), [offset for _, offset, _ in loaded.layout]
     pointers = (ctypes.c_void_p * len(offsets))(*(start + offset for offset in offsets))
     config = _configure(plan, stream, attributes)
     call("cuLaunchKernelEx", config, loaded.function, ctypes.addressof(pointers) if offsets else 0, 0)
 
 
-def is_small(plan: Plan, data: bytes) -> bool:
+def is_small(loaded: Loaded, data: bytes) -> bool:
     """Return whether the extension can hold the parameters."""
-    return len(data) <= _MOST_BYTES and len(plan.find_entry().params) <= _MOST_PARAMETERS
+    return len(data) <= _MOST_BYTES and len(loaded.layout) <= _MOST_PARAMETERS
 
 
 _MOST_BYTES, _MOST_PARAMETERS = 4096, 64
-
-
-def list_offsets(plan: Plan) -> list[int]:
-    """Return where the parameters start."""
-    return [offset for _, offset, _ in lay_out(plan.find_entry().params)[0]]
 
 
 def make_launcher(
@@ -101,7 +96,7 @@ def make_launcher(
     grid = (*plan.grid, 1, 1)[:3]
     return module.Launcher(
         loaded.function, context, grid, plan.definition.block, plan.kernel_trace.dynamic_shared, attributes, data,
-        list_offsets(plan), slots, values, encode, fail,
+        [offset for _, offset, _ in loaded.layout], slots, values, encode, fail,
     )  # fmt: skip
 
 

@@ -13,11 +13,13 @@ from pyptx.driver import AFTER_RESTART, is_active
 from pyptx.dsl.lines import add_line_information, map_origins
 from pyptx.dsl.origin import find_definition
 from pyptx.emitter import emit
+from pyptx.ir import Param
 from pyptx.isa.targets import FIRST_PTX, Target, find_target
 from pyptx.runtime.bindings import CallError, call, get_capability, load_api
 from pyptx.runtime.launch_limits import check_limits
 from pyptx.runtime.planning import Plan
 from pyptx.runtime.rules import DRIVER
+from pyptx.sim.program.frames import lay_out
 from pyptx.toolchain import assemble_cached
 from pyptx.toolchain.messages import parse_log
 from pyptx.toolchain.tools import ToolMissing
@@ -32,6 +34,8 @@ class Loaded:
 
     module: int
     function: int
+    layout: list[tuple[Param, int, int]]
+    """Each parameter with its offset and size."""
     is_captured: bool = False
     """Whether a graph may contain it: then it stays loaded."""
 
@@ -111,7 +115,7 @@ def _load(plan: Plan, device: int) -> Loaded:
             image = plan.kernel_trace.image or assemble_cached(text, target, origin_of=origins.get).data
     handle = _load_image(plan, image + b"\0", text, origins)
     function = int(call("cuModuleGetFunction", handle, plan.definition.name.encode()))
-    loaded = Loaded(handle, function)
+    loaded = Loaded(handle, function, lay_out(plan.find_entry().params)[0])
     try:
         _allow(plan, function)
     except CallError:

@@ -17,6 +17,8 @@ from pyptx.specs import Tile
 from pyptx.tensormap import SIZE, tensor_map
 
 _MOST_MAPS, _MAP_ALIGNMENT = 4096, 64
+_SAFE_ALIGNMENT = 32
+"""An address that is a multiple of this suits every map."""
 
 
 def encode_plan(plan: Plan, addresses: Mapping[str, int]) -> bytes:
@@ -41,18 +43,27 @@ def encode_plan(plan: Plan, addresses: Mapping[str, int]) -> bytes:
 @lru_cache(_MOST_MAPS)
 def find_map(tile: Tile, dims: tuple[tuple[str, int], ...], address: int) -> bytes:
     """Return the tensor map of a tensor at an address, as the driver encodes it: only the driver knows all bits."""
-    tensor = tensor_map(tile, dict(dims), address)
+    if address % _SAFE_ALIGNMENT:
+        tensor_map(tile, dict(dims), address)
+    elements, arguments = _prepare_map(tile, dims)
     # The package cuda-bindings does not align the result as the driver demands.
     memory = ctypes.create_string_buffer(2 * SIZE)
     result = -(-ctypes.addressof(memory) // _MAP_ALIGNMENT) * _MAP_ALIGNMENT
-    longs, ints = (ctypes.c_uint64 * tensor.rank), (ctypes.c_uint32 * tensor.rank)
     code = find_library().cuTensorMapEncodeTiled(
-        ctypes.c_void_p(result), tensor.dtype.driver_value, tensor.rank, ctypes.c_void_p(address),
-        longs(*tensor.dims), longs(*tensor.strides), ints(*tensor.box), ints(*tensor.element_strides),
-        int(tensor.interleave), tensor.swizzle.driver_value, int(tensor.l2_promotion), int(tensor.fill),
-    )  # fmt: skip
+        ctypes.c_void_p(result), *elements, ctypes.c_void_p(address), *arguments
+    )
     check("cuTensorMapEncodeTiled", code)
     return ctypes.string_at(result, SIZE)
+
+
+@lru_cache(_MOST_MAPS)
+def _prepare_map(tile: Tile, dims: tuple[tuple[str, int], ...]) -> tuple[tuple[int, int], tuple[Any, ...]]:
+    """Return the driver's arguments before and after the address of a tensor; PtxError for a map that it rejects."""
+    tensor = tensor_map(tile, dict(dims), 0)
+    longs, ints = (ctypes.c_uint64 * tensor.rank), (ctypes.c_uint32 * tensor.rank)
+    arrays = longs(*tensor.dims), longs(*tensor.strides), ints(*tensor.box), ints(*tensor.element_strides)
+    modes = int(tensor.interleave), tensor.swizzle.driver_value, int(tensor.l2_promotion), int(tensor.fill)
+    return (tensor.dtype.driver_value, tensor.rank), (*arrays, *modes)
 
 
 AFTER_RESTART.append(find_map.cache_clear)

@@ -164,6 +164,14 @@ def test_the_files_that_were_not_used_for_the_longest_time_go_first(tmp_path: Pa
     assert {path.name for path in tmp_path.iterdir()} == {"new.kept", "0.kept", "7.kept"}
 
 
+def test_a_store_that_stays_open_keeps_its_limit(tmp_path: Path) -> None:
+    store = open_store(tmp_path, limit=1000)
+    for number in range(20):
+        store.write(str(number), BODY)
+        assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 1000
+    assert store.read("19") == BODY
+
+
 def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
     old, recent = tmp_path / "old.new", tmp_path / "recent.new"
     for path in (old, recent):

@@ -18,7 +18,7 @@ import pytest
 import pyptx.driver
 from pyptx import PtxError, Tile, kernel, ptx, reg
 from pyptx.tuning import Tuned
-from pyptx.types import f32
+from pyptx.types import f32, u32
 from tests.messages import raises
 from tests.runtime.device_memory import DeviceMemory
 
@@ -112,9 +112,9 @@ def read_clock(configuration: dict[str, Any], launch: Callable[[], Any]) -> floa
     return time.perf_counter()
 
 
-def tune(key: tuple[str, ...] = (), *, cache: bool = True, x: Any = X, factor: float = 2.0) -> Tuned:
+def tune(*, x: Any = X, **options: Any) -> Tuned:
     """Tune with a cost that changes."""
-    return scale.tune({"limit": [256, 512]}, [x], cost=read_clock, key=key, cache=cache, factor=factor)
+    return scale.tune({"limit": [256, 512]}, [x], cost=read_clock, **options)
 
 
 def test_the_choice_is_remembered(cache: Path) -> None:
@@ -130,8 +130,12 @@ def test_the_choice_is_remembered(cache: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"key": ("other",)}, {"cache": False}, {"x": X[:64].copy()}, {"factor": 4.0}],
-    ids=["key", "no cache", "shape", "text"],
+    "options",
+    [
+        {"key": ("other",)}, {"cache": False}, {"x": X[:64].copy()}, {"factor": 4.0}, {"check": "none"}, {"rtol": 1.0},
+        {"atol": 1.0},
+    ],
+    ids=["key", "no cache", "shape", "text", "check", "rtol", "atol"],
 )  # fmt: skip
 def test_other_input_is_tried_again(options: dict[str, Any]) -> None:
     tune()
@@ -299,6 +303,35 @@ def test_a_choice_is_for_a_model_of_gpu() -> None:
     assert choose("h100").from_cache
 
 
+def test_a_choice_is_for_an_assembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyptx.driver.activate()
+    try:
+        array = DeviceMemory().copy(X)
+        assert not tune(x=array).from_cache
+        assert tune(x=array).from_cache
+        monkeypatch.setattr("pyptx.tuning.choice.find_tool", {"ptxas": "another version"}.__getitem__)
+        assert not tune(x=array).from_cache
+    finally:
+        pyptx.driver.deactivate()
+
+
+@kernel(out_specs=[Tile(1, u32)], grid=(1,), block=(64, 1, 1))
+def write_at_once(y: Any, *, first: int) -> None:
+    """y = the index of the thread that writes last, with a race"""
+    (py,) = ptx.global_ptrs(y)
+    thread = ptx.special.tid.x()
+    with ptx.if_(thread >= first):
+        ptx.st(u32, ptx.addr(py, 0), thread)
+
+
+def test_hazards_drop_configurations_as_the_check_says() -> None:
+    def choose(**options: Any) -> Tuned:
+        return write_at_once.tune({"first": [0, 63]}, [], cost=lambda configuration, launch: 1, **options)
+
+    assert choose().best == {"first": 63}
+    assert choose(check="none").best == {"first": 0}
+
+
 def test_it_fails_if_nothing_is_right() -> None:
     with raises(PtxError, match="no configuration of `scale` runs with the right results"):
         scale.tune({"limit": [10, 20]}, [X], cost=Costs(prefer_large), reference=twice)
@@ -424,7 +457,7 @@ def test_other_mistakes_in_the_call(options: dict[str, Any], text: str) -> None:
     assert "scale.tune(**arguments)" in lines[finding.line - first]
 
 
-@pytest.mark.parametrize("value", [float("nan"), None])
+@pytest.mark.parametrize("value", [float("nan"), None, np.zeros(2)])
 def test_a_cost_is_a_finite_number(value: Any) -> None:
     with raises(PtxError, match="cost: expected a finite number for {'limit': 256}, found"):
         scale.tune({"limit": [256]}, [X], cost=lambda configuration, launch: value)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pyptx.cache import explain_problem, find_cache, probe
@@ -20,6 +23,8 @@ PARTS = {
     "driver": "the libraries of the simulated driver, built in this checkout",
 }
 """The folders of the cache."""
+_REMOVED = ".removed-"
+"""How folders begin whose contents are being removed, perhaps by a process that was killed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +42,7 @@ def run(args: argparse.Namespace) -> int:
     parts = [args.clear] if isinstance(args.clear, str) else [*PARTS]
     sizes = {part: _measure(folder / part) for part in parts}
     if args.clear is not None:
-        for part in parts:
-            if (folder / part).is_dir() and not (folder / part).is_symlink():
-                shutil.rmtree(folder / part)
+        _remove(folder, parts)
     problems = {part: _explain(part) for part in PARTS}
     if args.json:
         counts = {
@@ -58,6 +61,22 @@ def run(args: argparse.Namespace) -> int:
     return OK
 
 
+def _remove(folder: Path, parts: Sequence[str]) -> None:
+    """Remove parts. They are moved first, so that no other process writes into what is removed, except for what it is
+    just creating or renaming: so there is a second pass, which fails if something cannot be removed."""
+    present = [part for part in parts if (folder / part).is_dir() and not (folder / part).is_symlink()]
+    if not present:
+        return
+    place = Path(tempfile.mkdtemp(prefix=_REMOVED, dir=folder))
+    for part in present:
+        with suppress(FileNotFoundError):
+            (folder / part).rename(place / part)
+    for rest in folder.glob(f"{_REMOVED}*"):
+        shutil.rmtree(rest, ignore_errors=True)
+    if place.exists():
+        shutil.rmtree(place)
+
+
 def _explain(part: str) -> str:
     """Return why nothing is kept in a part; empty if it can be."""
     if part != "driver":
@@ -68,5 +87,10 @@ def _explain(part: str) -> str:
 
 def _measure(folder: Path) -> tuple[int, int]:
     """Return how many files are below a folder, and their bytes."""
-    sizes = [os.lstat(os.path.join(root, name)).st_size for root, _, names in os.walk(folder) for name in names]
+    sizes: list[int] = []
+    for root, _, names in os.walk(folder):
+        for name in names:
+            # Other processes rename and remove files.
+            with suppress(FileNotFoundError):
+                sizes.append(os.lstat(os.path.join(root, name)).st_size)
     return len(sizes), sum(sizes)

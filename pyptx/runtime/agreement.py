@@ -6,20 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.numbers import FORMATS, Kind
+from pyptx.numbers import FORMATS, Format, Kind
 from pyptx.runtime.arrays import Array
 
-_MOST_SHOWN = 3
+_MOST_SHOWN, _SMALL = 3, 16
 
 
 def compare(name: str, result: Array, expected: Array, rtol: float | None, atol: float | None) -> str:
     """Return what differs between an output and its reference, or nothing."""
     if result.shape != expected.shape:
         raise TypeError(f"`{name}`: the reference has shape {expected.shape}, expected {result.shape}")
-    if result.dtype.kind in "iub":
+    form = find_format(result.dtype)
+    if form.kind is Kind.INTEGER:
         differs, bound = result != expected, "exactly"
     else:
-        relative = 2 * _find_last_place(result.dtype) if rtol is None else rtol
+        relative = _choose_tolerance(form) if rtol is None else rtol
         absolute = 0.0 if atol is None else atol
         result, expected = result.astype(np.float64), expected.astype(np.float64)
         agrees = np.isclose(result, expected, rtol=relative, atol=absolute, equal_nan=True)
@@ -35,7 +36,13 @@ def compare(name: str, result: Array, expected: Array, rtol: float | None, atol:
     return f"`{name}`: {count} of {result.size} elements differ from the reference, compared {bound}: {examples}"
 
 
-def _find_last_place(dtype: np.dtype[Any]) -> float:
-    """Return the value of the last place of numbers next to 1."""
-    formats = (form for form in FORMATS.values() if form.kind is Kind.FLOAT and dtype.name in form.arrays)
-    return float(2.0 ** -next(formats).mantissa)
+def find_format(dtype: np.dtype[Any]) -> Format:
+    """Return the number format of the elements of an array."""
+    return next(form for form in FORMATS.values() if dtype.name in form.arrays)
+
+
+def _choose_tolerance(form: Format) -> float:
+    """Return two units in the last place of numbers next to 1. One for small formats: two would make 0 and 1 equal in
+    e2m1. None for powers of two, whose last place is the number itself."""
+    units = 0 if form.kind is not Kind.FLOAT else 1 if form.bits < _SMALL else 2
+    return float(units * 2.0**-form.mantissa)

@@ -79,7 +79,7 @@ def load_kernel(directory: str | Path, name: str | None = None) -> ExportedKerne
     try:
         manifest: Any = json.loads(path.read_text("utf-8"))
         return _load(folder, cast("dict[str, Any]", manifest))
-    except (KeyError, TypeError, ValueError, AttributeError) as why:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as why:
         _fail(f"{path} is not the manifest of an exported kernel: {type(why).__name__}: {why}")
     except OSError as why:
         _fail(f"{path} cannot be read: {why.strerror}")

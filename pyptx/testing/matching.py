@@ -72,7 +72,8 @@ def assert_matches(
 
     `inputs(generator, shape)` makes the inputs. By default they are normally distributed numbers, and integers from
     -100 to 100. Floating-point results may differ by `rtol` times the expected value plus `atol`, by default two units
-    in the last place and 0. All other types are compared exactly. `keywords` are template and raw parameters.
+    in the last place (one in types of less than 16 bits) and 0. All other types are compared exactly. `keywords` are
+    template and raw parameters.
 
     A comparison that takes long continues in copies of this process, one per core, and in at most `processes` of them;
     `processes=1`, or a process with other threads, runs all of it here. An `executor` of `concurrent.futures` runs it

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from pyptx.decorator import Kernel
 from pyptx.diagnostics import PtxError, format_count
-from pyptx.runtime.agreement import compare
+from pyptx.numbers import Kind
+from pyptx.runtime.agreement import compare, find_format
 from pyptx.runtime.arrays import get_numpy_dtype
 from pyptx.runtime.rules import ARRAYS
 from pyptx.sim import Result, Stopped
@@ -29,7 +31,7 @@ _LARGEST_INTEGER = 100
 @dataclass(frozen=True)
 class Subject:
     """What is tested: a kernel with its template and raw parameters, its reference, and how results are compared.
-    None as a tolerance: two units in the last place of the output's type, and 0."""
+    None as a tolerance: two units in the last place of the output's type, one if it is small, and 0."""
 
     kernel: Kernel
     reference: Reference
@@ -130,15 +132,17 @@ def _simulate(subject: Subject, trial: Trial, inputs: Sequence[Array], **options
 
 
 def draw_inputs(tiles: Sequence[Tile], generator: np.random.Generator, shape: Mapping[str, int]) -> list[Array]:
-    """Return inputs for tiles: normally distributed floating-point numbers, integers from -100 to 100 that the type
-    has."""
+    """Return inputs for tiles: normally distributed floating-point numbers, without a sign if the type has none, and
+    integers from -100 to 100 that the type has."""
     arrays: list[Array] = []
     for tile in tiles:
         dtype, extents = get_numpy_dtype(list_array_dtype_names(tile.dtype)[0]), tile.resolve_shape(dict(shape))
-        if dtype.kind in "iu":
-            limits = np.iinfo(dtype)
+        form = find_format(dtype)
+        if form.kind is Kind.INTEGER:
+            limits = ml_dtypes.iinfo(dtype)
             low, high = max(limits.min, -_LARGEST_INTEGER), min(limits.max, _LARGEST_INTEGER)
             arrays.append(generator.integers(low, high, extents, dtype=np.int64, endpoint=True).astype(dtype))
         else:
-            arrays.append(generator.standard_normal(extents).astype(dtype))
+            values = generator.standard_normal(extents)
+            arrays.append((values if form.signed else np.abs(values)).astype(dtype))
     return arrays

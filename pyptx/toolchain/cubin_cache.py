@@ -31,7 +31,7 @@ def assemble_cached(
         return assemble(ptx, target, lineinfo=lineinfo, origin_of=origin_of)
     arch = default_target(ptx) if target is None else target
     key = json.dumps([FORMAT, assembler, arch, lineinfo, ptx])
-    name = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    name = hashlib.sha256(key.encode()).hexdigest()[:32]
     cubin = _decode(store.read(name))
     if cubin is None:
         cubin = assemble(ptx, target, lineinfo=lineinfo, origin_of=origin_of)
@@ -56,7 +56,7 @@ def _find_digest(store: Store, path: str, *status: int) -> str:
     """Return the digest of a program, which is kept until its status changes: computing it takes 70 ms, reading it 0.1.
     Only the time of the status tells apart the programs of images whose files all have one time and size."""
     digests = Store(store.folder, DIGEST_SUFFIX, MOST_BYTES)
-    name = hashlib.sha256(json.dumps([path, *status]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    name = hashlib.sha256(json.dumps([path, *status]).encode()).hexdigest()[:32]
     digest = digests.read(name)
     if digest is None:
         with open(path, "rb") as file:

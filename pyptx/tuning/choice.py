@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import isfinite
+from math import isfinite, nan
 from typing import Any, SupportsFloat, cast
 
 import numpy as np
@@ -149,7 +149,7 @@ def _make_key(
         [_identify_device(device) for device in devices], [request.rtol, request.atol, request.check],
         *map(str, request.key),
     ]  # fmt: skip
-    return hashlib.sha256(json.dumps(key, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _outline(value: Any) -> Any:
@@ -212,12 +212,21 @@ def _try_all(
             errors.append(why)
             trials.append(Trial(configuration, None, str(why)))
             continue
-        if not isinstance(value, SupportsFloat) or not isfinite(value):
+        number = _read_number(value)
+        if not isfinite(number):
             fail(TUNING, f"cost: expected a finite number for {configuration}, found {value!r}", help=COST_HELP)
-        trials.append(Trial(configuration, float(value)))
+        trials.append(Trial(configuration, number))
     if len(errors) == len(trials) and len({*map(_explain, errors)}) == 1:
         raise errors[0]
     return trials
+
+
+def _read_number(value: Any) -> float:
+    """Return what a cost function returned as a number, NaN for anything else, such as several numbers."""
+    try:
+        return float(value) if isinstance(value, SupportsFloat) else nan
+    except (TypeError, ValueError, RuntimeError):
+        return nan
 
 
 def _simulate(kernel: Tunable, request: Request, configuration: Configuration, trace: str | Exception) -> list[Array]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,36 @@ def test_it_removes_a_part_or_all_parts(home: Path, capsys: pytest.CaptureFixtur
     assert sorted(path.name for path in home.iterdir()) == ["cubins", "other"]
     assert main(["cache", "--clear"]) == OK
     assert [path.name for path in home.iterdir()] == ["other"]
+
+
+WRITER = """\
+from itertools import count
+from pyptx.cache import Store
+for number in count():
+    store = Store.open("cubins", ".x", 1 << 20)
+    if store is not None:
+        store.write(str(number % 200), bytes(1000))
+    if number == 200:
+        print(flush=True)
+"""
+
+
+def test_other_processes_may_write_meanwhile(home: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", WRITER], stdout=subprocess.PIPE) as writer:
+        try:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            statuses = [main(["cache", *options]) for _ in range(20) for options in ([], ["--clear", "cubins"])]
+        finally:
+            writer.kill()
+    assert statuses == [OK] * 40
+    assert not list(home.glob(".*"))
+
+
+def test_what_a_killed_process_did_not_remove_goes(home: Path) -> None:
+    (home / ".removed-1" / "code").mkdir(parents=True)
+    assert main(["cache", "--clear", "code"]) == OK
+    assert sorted(path.name for path in home.iterdir()) == ["cubins", "other"]
 
 
 def test_a_link_is_not_followed(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,13 @@ def double(register: Any, int: Any) -> None:
     ptx.ret()
 
 
+@kernel(arch="sm_90", out_specs=[Tile(16, u32)], grid=(16,), cluster=(16, 1, 1))
+def write_ranks_of_16(out: Any) -> None:
+    """out[i] = the rank of CTA i in its cluster, which is larger than all devices must support"""
+    (pointer,) = ptx.global_ptrs(out)
+    ptx.st(u32, ptx.addr(pointer, ptx.special.ctaid.x() * 4), ptx.special.cluster_ctarank())
+
+
 @dataclass(frozen=True)
 class Case:
     """A kernel, its inputs, its raw parameters as Python and as C have them, and its shape variables."""
@@ -78,6 +85,7 @@ CASES = [
     Case(reverse_and_count, [np.arange(32, dtype=np.int32)]),
     Case(tensor_copy, [A[:512].reshape(16, 32).copy()]),
     Case(write_ranks, []),
+    Case(write_ranks_of_16, []),
     Case(
         double, [np.arange(32, dtype=np.uint32)], {"switch": b"\x07\0\1\0", "image": 0xFFF0, "offset": -3},
         '(const unsigned char *)"\\x07\\0\\1\\0", 0xfff0, -3',
@@ -142,11 +150,33 @@ def collide(kernel: Any, kernel_: Any, uint32_t: Any) -> None:
     """Do nothing, with names of the launcher and its header."""
 
 
-@pytest.mark.parametrize("language", [["c", "-std=c11"], ["c++", "-std=c++17"]], ids=["C", "C++"])
+@kernel(arch="sm_90", in_specs=[Tile(256, u32, tma_box=(64,))], grid=(1,))
+def load_line(line: Any) -> None:
+    """Load a part of a tensor whose map has no strides."""
+    part, full = smem.alloc(u32, (64,), align=128), smem.mbarrier(1)
+    ptx.cp.async_.bulk.tensor_1d(dst=part, src=line, coord=(0,), mbar=full[0])
+
+
+LANGUAGES = {"C": ["c", "-std=c11"], "C++": ["c++", "-std=c++17"]}
+
+
+def compile_strictly(file: Path, language: list[str]) -> None:
+    """Compile a launcher, without warnings."""
+    options = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-isystem", str(INCLUDE)]
+    subprocess.run([*find_compiler(), "-x", *language, *options, file.name], cwd=file.parent, check=True)
+
+
+@pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
+def test_a_map_without_strides_is_written(language: list[str], tmp_path: Path) -> None:
+    load_line.export(tmp_path)
+    assert "cuTensorMapEncodeTiled" in (tmp_path / "load_line.c").read_text("utf-8")
+    compile_strictly(tmp_path / "load_line.c", language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
 def test_names_that_the_launcher_has_are_changed(language: list[str], tmp_path: Path) -> None:
     collide.export(tmp_path, h=1, n=2, N=3)
-    options = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{INCLUDE}"]
-    subprocess.run([*find_compiler(), "-x", *language, *options, "collide.c"], cwd=tmp_path, check=True)
+    compile_strictly(tmp_path / "collide.c", language)
     header = (tmp_path / "collide.h").read_text("utf-8").splitlines()
     assert {"#define COLLIDE_H 1", "#define COLLIDE_n 2", "#define COLLIDE_N 3"} <= {*header}
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from examples.parts.example import Run, find_example
-from pyptx import HazardWarning, PtxError, Tile, kernel, load_kernel, ptx
-from pyptx.types import f32
+from pyptx import HazardWarning, Layout, PtxError, Tile, kernel, load_kernel, ptx
+from pyptx.types import bf16, f32
 from tests.messages import raises
 from tests.runtime.conftest import Activate
 
@@ -48,6 +48,27 @@ def test_tensor_maps_boxes_and_clusters_are_those_of_the_kernel(tmp_path: Path) 
     inputs = HOPPER_GEMM.draw_inputs(Run(shape))
     result = load_kernel(tmp_path)(*inputs)
     assert result.tobytes() == HOPPER_GEMM.make()(*inputs).tobytes()
+
+
+def test_tensors_are_those_of_the_kernel(tmp_path: Path) -> None:
+    @kernel(
+        in_specs=[
+            Tile("m", "k", bf16, Layout.TMA_128B, tma_box=(64, 128), tma_rank=3),
+            Tile("m", "k", bf16, tma_box=(64, "m"), tma_rank=3, tma_padding=True),
+        ],
+        out_specs=[Tile("k", "m", f32, Layout.COL)],
+        grid=(1,),
+    )  # fmt: skip
+    def nothing(a: Any, b: Any, c: Any) -> None:
+        ptx.ret()
+
+    nothing.export(tmp_path, m=128, k=256)
+    loaded = load_kernel(tmp_path)
+    assert loaded.in_specs == (
+        Tile(128, 256, bf16, Layout.TMA_128B, tma_box=(64, 128), tma_rank=3),
+        Tile(128, 256, bf16, tma_box=(64, 128), tma_rank=3, tma_padding=True),
+    )
+    assert loaded.out_specs == (Tile(256, 128, f32, Layout.COL),)
 
 
 def test_an_exported_kernel_runs_on_a_device(tmp_path: Path, activate: Activate) -> None:
@@ -99,6 +120,10 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     ),
     (lambda folder: (folder / "add_scaled.json").write_text("[", "utf-8"), "is not the manifest .*: JSONDecodeError"),
     (lambda folder: (folder / "add_scaled.json").write_text("[]", "utf-8"), "is not the manifest .*: TypeError"),
+    (
+        lambda folder: (folder / "add_scaled.json").write_text("[" * 100_000, "utf-8"),
+        "is not the manifest .*: RecursionError",
+    ),
     (change_manifest("format", 2), "was exported in format 2, this version reads format 1"),
     (change_manifest("kernel", None), "is not the manifest .*: KeyError"),
     (change_manifest("target", "sm_1"), "is not the manifest .*: ValueError: target sm_1"),

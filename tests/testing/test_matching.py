@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx import PtxError, Tile, kernel, ptx, reg
+from pyptx import Kernel, PtxError, Tile, kernel, ptx, reg
 from pyptx.testing import assert_matches
 from pyptx.testing.matching import MismatchError, keep_timelines
-from pyptx.types import f32
+from pyptx.types import PtxType, b8, e2m1, e4m3, f32, s4, u4, u8, ue8m0
 from tests.messages import raises
 from tools.planted_bugs import (
     PLANTED,
@@ -70,10 +70,55 @@ def test_a_shape_shrinks_to_the_largest_multiple_below_it() -> None:
     assert dict(caught.value.trial.shape) == {"n": 36}
 
 
+@kernel(in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=(1,), block=(32, 1, 1))
+def fail_in_two_ways(x: Any, y: Any) -> None:
+    """Write 0, or beyond y if that has 20 elements."""
+    _, py = ptx.global_ptrs(x, y)
+    i, count = ptx.special.tid.x(), x.shape[0]
+    with ptx.if_(i < count):
+        ptx.st(f32, ptx.addr(py, (i + (count if count >= 20 else 0)) * 4), 0.0)
+
+
+def test_a_shape_shrinks_to_one_with_the_same_failure() -> None:
+    with pytest.raises(MismatchError) as caught:
+        assert_matches(fail_in_two_ways, twice, shapes=[{"n": 30}], multiple_of={"n": 1}, seeds=1)
+    assert dict(caught.value.trial.shape) == {"n": 20}
+    assert "PTX1110" in caught.value.failure.codes
+
+
 def test_tolerances_are_those_of_the_caller() -> None:
     assert_matches(round_to_half, twice, shapes=[{"n": 64}], schedules=["eager"], rtol=2**-11)
     with pytest.raises(MismatchError, match=r"within rtol=0\.0002, atol=0"):
         assert_matches(round_to_half, twice, shapes=[{"n": 64}], schedules=["eager"], rtol=2e-4)
+
+
+def copy_or_clear(dtype: PtxType, *, copies: bool) -> Kernel:
+    """Return a kernel that copies 32 elements of one byte, or writes bytes of 0."""
+
+    @kernel(in_specs=[Tile(32, dtype)], out_specs=[Tile(32, dtype)], grid=(1,), block=(32, 1, 1))
+    def copy(x: Any, y: Any) -> None:
+        px, py = ptx.global_ptrs(x, y)
+        i = ptx.special.tid.x()
+        ptx.st(b8, ptx.addr(py, i), ptx.ld(b8, ptx.addr(px, i)) if copies else reg.scalar(b8, 0))
+
+    return copy
+
+
+@pytest.mark.parametrize("dtype", [s4, u4, u8, ue8m0, e2m1, e4m3], ids=repr)
+def test_small_types_have_inputs_and_tolerances(dtype: PtxType) -> None:
+    inputs: list[Array] = []
+
+    def note(x: Array) -> Array:
+        inputs.append(x)
+        return x
+
+    assert assert_matches(copy_or_clear(dtype, copies=True), note, schedules="eager").runs == 1
+    values: set[float] = {*inputs[0].astype(np.float64).tolist()}
+    assert all(abs(value) <= 100 for value in values)
+    assert len(values) >= 5
+    assert not np.isnan([*values]).any()
+    with pytest.raises(MismatchError, match=r"`y`: (2|3)\d of 32 elements differ"):
+        assert_matches(copy_or_clear(dtype, copies=False), note, schedules="eager")
 
 
 def wrong_count(x: Array) -> tuple[Array, Array]:
@@ -91,6 +136,26 @@ def test_a_wrong_reference_is_not_the_kernels_fault() -> None:
         assert_matches(double, wrong_count, shapes=[{"n": 4}])
     with pytest.raises(TypeError, match=r"`y`: the reference has shape \(3,\), expected \(4,\)"):
         assert_matches(double, wrong_shape, shapes=[{"n": 4}])
+
+
+def test_a_reference_may_change_its_inputs() -> None:
+    def double_in_place(x: Array) -> Array:
+        x *= 2
+        return x
+
+    assert assert_matches(double, double_in_place, shapes=[{"n": 64}], schedules="eager").runs == 1
+
+
+def test_inputs_depend_on_the_seed_of_the_data() -> None:
+    inputs: list[Array] = []
+
+    def note(x: Array) -> Array:
+        inputs.append(x)
+        return twice(x)
+
+    for seed in (0, 0, 1):
+        assert_matches(double, note, shapes=[{"n": 64}], schedules="eager", data_seed=seed)
+    assert [np.array_equal(inputs[0], other) for other in inputs[1:]] == [True, False]
 
 
 def test_one_schedule_may_be_a_text() -> None:

@@ -56,6 +56,12 @@ def test_other_input_has_other_code(run: Callable[[], Cubin], folder: Path) -> N
     assert len(list(folder.glob("*.cubin"))) == 2
 
 
+def test_line_information_is_kept(folder: Path) -> None:
+    text = TEXT.replace("    ret", "    .loc 1 5 0\n    ret") + '.file 1 "k.py"\n'
+    for _ in range(2):
+        assert assemble_cached(text, lineinfo=True) == assemble(text, lineinfo=True) != assemble(text)
+
+
 def test_the_target_of_the_module_is_the_default(folder: Path) -> None:
     other = plant(folder)
     assert assemble_cached(TEXT, "sm_80") == other

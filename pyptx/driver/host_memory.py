@@ -20,6 +20,8 @@ _PAGE = mmap.PAGESIZE
 _LAST = (1 << 64) - 1
 _C: Any = ctypes.CDLL(None)
 _C.msync.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
+_C.strnlen.argtypes = [ctypes.c_uint64, ctypes.c_size_t]
+_C.strnlen.restype = ctypes.c_size_t
 _MS_ASYNC = 1
 _MOST_VALUES = 1 << 20
 
@@ -49,12 +51,15 @@ def view(address: int, size: int) -> NDArray[np.uint8]:
 
 
 def read_text(address: int) -> str:
-    """Return a string that ends with NUL."""
-    parts = [b""]
-    while b"\0" not in parts[-1]:
-        parts.append(read(address, _PAGE - address % _PAGE))
-        address += len(parts[-1])
-    return b"".join(parts).partition(b"\0")[0].decode("utf-8", "replace")
+    """Return a string that ends with NUL. What follows is not the string's, and is not read."""
+    text, is_cut = b"", True
+    while is_cut:
+        size = _PAGE - address % _PAGE
+        require(address, size)
+        length = _C.strnlen(address, size)
+        text += ctypes.string_at(address, length)
+        address, is_cut = address + length, length == size
+    return text.decode("utf-8", "replace")
 
 
 def _require_few(count: int) -> None:

@@ -523,6 +523,21 @@ def test_a_c_program_without_python_runs(run_program: Run, library: Path, tmp_pa
     assert "PTX1305]: memory never freed: 32 bytes in 1 allocation of device memory" in process.stderr
 
 
+def test_of_the_memory_of_a_program_only_what_it_passes_is_read(
+    run_program: Run, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, program = tmp_path / "main.c", tmp_path / "main"
+    source.write_text(C_PROGRAM, "ascii")
+    words = [*find_compiler(), "-o", program, source, library]
+    # Not every compiler brings the address sanitizer, which ends a program at the first byte that is read beyond.
+    if subprocess.run([*words, "-fsanitize=address"], capture_output=True, check=False).returncode:
+        subprocess.run(words, check=True)
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
+    process = run_program([str(program)])
+    assert (process.stderr, process.returncode) == ("", 0)
+    assert process.stdout == "host\nkernel\n0 1 2 3 0 1 2 3 "
+
+
 def test_a_c_program_without_any_python_library_says_so(
     run_program: Run, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,11 @@ def test_code_of_an_earlier_process_is_used(tmp_path: Path) -> None:
     assert run_code(open_cache(tmp_path).find("another")) == 1
 
 
+def test_the_same_text_under_another_name_is_other_code(tmp_path: Path) -> None:
+    file, names = open_cache(tmp_path).find("ptx"), ["<block 0>", "<block 1>"]
+    assert [file.compile(TEXT, name).co_filename for name in names] == names
+
+
 def test_code_of_another_text_or_python_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(tmp_path)
     assert run_code(open_cache(tmp_path).find("ptx"), "x = 1 \n") == 1

@@ -93,6 +93,20 @@ print(try_call("cuCtxDestroy_v2", own), try_call("cuCtxSetCurrent", own), get("c
     ]  # fmt: skip
 
 
+def test_a_reset_frees_the_memory_of_its_device_only(run_program: Run) -> None:
+    program = """\
+call("cuInit", 0)
+contexts, blocks = [get("cuDevicePrimaryCtxRetain", device) for device in (0, 1)], []
+for context in contexts:
+    call("cuCtxSetCurrent", context)
+    blocks.append(get("cuMemAlloc_v2", 100))
+for device in (0, 1):
+    call("cuDevicePrimaryCtxReset_v2", device)
+    print([try_call("cuMemGetAddressRange_v2", 0, 0, block) for block in blocks])
+"""
+    assert _run(run_program, program, count=2) == ["[500, 0]", "[500, 500]"]
+
+
 def test_memory(run_program: Run) -> None:
     program = """\
 start()

@@ -13,13 +13,14 @@ AFTER_RESTART: list[Callable[[], None]] = []
 """What must forget the handles of the driver when `activate` has put another in its place."""
 
 
-def activate(device: str = "h100", **options: Any) -> None:  # noqa: ANN401
+def activate(device: str | None = None, **options: Any) -> None:  # noqa: ANN401
     """Make the simulated driver the CUDA driver of this process. `device` is the GPU to pretend; the options are those
-    of `pyptx simulate`: check, count, from_images, order, schedule, seed, stop. A second call starts a new driver, for
-    which handles of the first are invalid. RuntimeError if the process has already loaded another driver."""
+    of `pyptx simulate`: check, count, from_images, order, schedule, seed, stop. Others are as the environment variables
+    `PYPTX_DRIVER_*` say. A second call starts a new driver, for which handles of the first are invalid. RuntimeError if
+    the process has already loaded another driver."""
     from pyptx.driver.connection import activate  # loads the simulator
 
-    activate(device, **options)
+    activate(device, options)
 
 
 def is_active() -> bool:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import sys
 import threading
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from pyptx.diagnostics import PtxError
 from pyptx.driver import AFTER_RESTART
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.conflicts import report_host_access
@@ -17,6 +22,7 @@ from pyptx.driver.process import Driver, find_caller
 from pyptx.driver.settings import LIBRARY, Settings
 from pyptx.driver.streams import finish
 from pyptx.driver.watching import HostWatch
+from pyptx.sim.observers.checks import parse_choice
 
 _ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
 _FAULT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_int)
@@ -25,13 +31,44 @@ _CALLBACKS: list[Any] = []
 _ACTIVE = threading.Event()
 
 
-def start(settings: Settings | None = None) -> Driver:
-    """Return the driver of this process; create it if there is none yet."""
+def start() -> Driver:
+    """Return the driver of this process; create it from the environment if there is none yet."""
     if not _DRIVERS:
-        _DRIVERS.append(
-            Driver(settings or Settings.from_environment(), [ENTRIES[symbol] for symbol in sorted(ENTRIES)])
-        )
+        _DRIVERS.append(_make(Settings.from_environment()))
     return _DRIVERS[0]
+
+
+def restart(device: str | None, options: Mapping[str, Any]) -> Driver:
+    """Replace the driver of this process. What the program does not choose is as in the environment: `pyptx simulate`
+    gets its records. TypeError or ValueError for options that do not exist."""
+    chosen = {**options} if device is None else {"device": device, **options}
+    names = [item.name for item in fields(Settings)]
+    for name in chosen:
+        if name not in names:
+            raise TypeError(f"no option {name!r}; there are {', '.join(names)}")
+    driver, is_first = _make(replace(Settings.from_environment(), **chosen)), not _DRIVERS
+    finish_all()
+    _DRIVERS[:] = [driver]
+    if _CALLBACKS:
+        driver.is_initialized = True
+        # The name in the library finds the one that is loaded; another copy would answer no one.
+        _answer_with(driver, NAME)
+    if not is_first:
+        for forget in AFTER_RESTART:
+            forget()
+    return driver
+
+
+def _make(settings: Settings) -> Driver:
+    """Return a driver. Raise ValueError for choices that the simulator or the file system refuses."""
+    try:
+        parse_choice(settings.check, "report")
+    except PtxError as why:
+        raise ValueError(why.diagnostics[0].message) from None
+    for name, folder in (("records", settings.records), ("dump", settings.dump)):
+        if folder and not Path(folder).is_dir():
+            raise ValueError(f"{name}: there is no folder {folder}")
+    return Driver(settings, [ENTRIES[symbol] for symbol in sorted(ENTRIES)])
 
 
 def finish_all() -> None:
@@ -45,11 +82,18 @@ def is_active() -> bool:
     return _ACTIVE.is_set()
 
 
-def connect(library: str | None = None) -> None:
-    """Answer the calls of the library in this process."""
-    if not _CALLBACKS:
-        atexit.register(finish_all)
-        _answer_with(start(), library or os.environ[LIBRARY])
+def connect() -> None:
+    """Answer the calls of the library in this process, unless the environment asks for what does not exist."""
+    if _CALLBACKS:
+        return
+    try:
+        driver = start()
+    except (ValueError, OSError) as why:
+        text = f"{why.filename}: {why.strerror}" if isinstance(why, OSError) else str(why)
+        sys.stderr.write(f"pyptx: the simulated CUDA driver cannot start: {text}\n")
+        return
+    atexit.register(finish_all)
+    _answer_with(driver, os.environ[LIBRARY])
 
 
 def _answer_with(driver: Driver, library: str) -> None:
@@ -66,27 +110,19 @@ def _answer_with(driver: Driver, library: str) -> None:
             raise RuntimeError("the host's accesses cannot be watched on this machine")
 
 
-def activate(device: str, **options: Any) -> None:  # noqa: ANN401
+def activate(device: str | None, options: Mapping[str, Any]) -> None:
     """Make a new driver the CUDA driver of this process."""
-    settings = Settings(device=device, **options)
     try:
         loaded = ctypes.CDLL(NAME, os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
         loaded = None
     if loaded is not None and not hasattr(loaded, "pyptx_driver_connect"):
         raise RuntimeError("this process has loaded another CUDA driver: activate the simulated one earlier")
-    finish_all()
-    _DRIVERS.clear()
-    driver = start(settings)
-    if _CALLBACKS:
-        driver.is_initialized = True
-        for forget in AFTER_RESTART:
-            forget()
-    else:
+    driver = restart(device, options)
+    if not _CALLBACKS:
         atexit.register(finish_all)
+        _answer_with(driver, NAME if loaded is not None else str(find_library()))
     _ACTIVE.set()
-    # The name in the library makes a later search for the driver find this one; another copy would answer no one.
-    _answer_with(driver, NAME if loaded is not None else str(find_library()))
 
 
 def list_guards() -> tuple[tuple[object, object, object], ...]:

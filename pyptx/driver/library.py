@@ -4,7 +4,8 @@ user's cache."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,17 @@ _AUDIT = "-audit"
 _DIGEST_SIZE = 32
 
 
+@contextmanager
+def _explain_cache() -> Generator[None]:
+    """Name the remedy if the libraries cannot be built where they are kept."""
+    try:
+        yield
+    except OSError as why:
+        text = f"{why.strerror}; the driver is built there: set XDG_CACHE_HOME to a folder that can be written"
+        raise OSError(why.errno, text, why.filename) from None
+
+
+@_explain_cache()
 def find_library() -> Path:
     """Return the driver library, which is always called `libcuda.so.1`, in a folder with the runtime libraries only;
     build them if needed."""
@@ -35,6 +47,7 @@ def find_library() -> Path:
     return library
 
 
+@_explain_cache()
 def find_audit() -> Path | None:
     """Return the auditor of the dynamic linker, in a folder of its own; build it if needed. None where the C library
     has no auditors, or no compiler works."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from pyptx.driver.devices import DEVICES
+from pyptx.sim.scheduling.schedules import SCHEDULES
 
 PREFIX = "PYPTX_DRIVER_"
 LIBRARY = PREFIX + "LIBRARY"
@@ -50,6 +51,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
             raise ValueError(f"no device {self.device!r}; there are {', '.join(DEVICES)}")
+        if self.schedule not in SCHEDULES:
+            raise ValueError(f"no schedule {self.schedule!r}; there are {', '.join(SCHEDULES)}")
         if self.order not in ORDERS:
             raise ValueError(f"no order {self.order!r}; there are {', '.join(ORDERS)}")
         if not 1 <= self.count <= _MOST_DEVICES:
@@ -60,10 +63,9 @@ class Settings:
         """Return the settings that a parent process chose. Raise ValueError for an impossible one."""
         values: dict[str, object] = {}
         for item in fields(cls):
-            text = environment.get(PREFIX + item.name.upper())
-            if text is not None:
-                default = getattr(cls(), item.name)
-                values[item.name] = text == "1" if isinstance(default, bool) else type(default)(text)
+            name = PREFIX + item.name.upper()
+            if name in environment:
+                values[item.name] = _read(name, environment[name], getattr(cls(), item.name))
         return cls(**values)  # pyright: ignore[reportArgumentType]
 
     def to_environment(self) -> dict[str, str]:
@@ -73,3 +75,17 @@ class Settings:
             PREFIX + name.upper(): str(int(value)) if isinstance(value, bool) else str(value)
             for name, value in values.items()
         }
+
+
+def _read(name: str, text: str, default: object) -> object:
+    """Return the value of an environment variable, of the type of the default."""
+    if isinstance(default, bool):
+        if text not in ("0", "1"):
+            raise ValueError(f"{name} is {text!r}; expected 0 or 1")
+        return text == "1"
+    if isinstance(default, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise ValueError(f"{name} is {text!r}; expected a whole number") from None
+    return text

@@ -14,16 +14,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import count
 from math import prod
 from typing import Any, NamedTuple
 
+from pyptx.driver import AFTER_RESTART
 from pyptx.driver.codes import DriverError
-from pyptx.driver.connection import start
+from pyptx.driver.connection import restart, start
 from pyptx.driver.host_tensors import register
 from pyptx.driver.launching import Request, launch
 from pyptx.driver.modules import Kernel, LoadedImage, load_text
 from pyptx.driver.process import Driver, Thread, find_callers
-from pyptx.driver.settings import Settings
 from pyptx.isa.limits import sm_limits
 from pyptx.tensormap import ElementType, Fill, Im2col, L2Promotion, Swizzle, TensorMap, encode, validate
 
@@ -31,6 +32,8 @@ _NUMBERS = {"fp16": "<e", "fp32": "<f", "fp64": "<d"}
 _ELEMENTS = {element.driver_value: element for element in ElementType}
 _SWIZZLES = (Swizzle.NONE, Swizzle.B32, Swizzle.B64, Swizzle.B128)
 _BENCHMARKS = "do_bench", "do_bench_cudagraph", "do_bench_proton"
+_ORDINALS = count()
+"""The number of the device for each driver."""
 _SCRATCH_POINTERS = 2
 """The last parameters of every kernel: memory for the kernel, and for a profiler."""
 
@@ -45,15 +48,18 @@ class Argument(NamedTuple):
 _CONSTANT, _VALUE, _TUPLE = range(3)
 
 
-def activate(device: str = "h100", **options: Any) -> None:
+def activate(device: str | None = None, **options: Any) -> None:
     """Make Triton run kernels on the simulator from now on. `device` is the GPU to pretend; the options are those of
-    `pyptx simulate`: check, schedule, seed, stop."""
-    start(Settings(device=device, **options))
-    install()
+    `pyptx simulate`: check, schedule, seed, stop. Another call chooses anew: Triton compiles its kernels again."""
+    restart(device, options)
+    if install not in AFTER_RESTART:
+        install()
 
 
 def install() -> None:
-    """Make the simulator the active driver of Triton."""
+    """Make the simulator the active driver of Triton, and again whenever another replaces it."""
+    if install not in AFTER_RESTART:
+        AFTER_RESTART.append(install)
     driver = start()
     driver.is_initialized = True
     nvidia: Any = import_module("triton.backends.nvidia.driver")
@@ -66,19 +72,21 @@ def install() -> None:
     for name in _BENCHMARKS:
         setattr(testing, name, partial(measure, driver))
     torch: Any = import_module("torch") if find_spec("torch") is not None else None
-    if torch is not None and not isinstance(torch.Tensor.data_ptr, _Tracer):
-        torch.Tensor.data_ptr = _Tracer(driver, torch.Tensor.data_ptr)
+    if torch is not None:
+        method = torch.Tensor.data_ptr
+        torch.Tensor.data_ptr = _Tracer(driver, method.data_ptr if isinstance(method, _Tracer) else method)
 
 
 def _make_driver(nvidia: Any, driver: Driver) -> Any:
     """Return a driver for Triton: its own, with launches on the simulator and tensors on the CPU."""
-    launcher = Launcher(driver)
+    launcher, number = Launcher(driver), next(_ORDINALS)
 
     class SimulatedDriver(nvidia.CudaDriver):
         def __init__(self) -> None:
             self.utils, self.launcher_cls = launcher, nvidia.CudaLauncher
-            self.get_device_capability = lambda device=0: driver.devices[device].capability
-            self.get_current_device = lambda: 0
+            self.get_device_capability = lambda device=0: driver.devices[0].capability
+            # Triton keeps kernels by this number: those of an earlier driver are compiled again.
+            self.get_current_device = lambda: number
             self.get_current_stream = lambda device=0: 0
             self.set_current_device = launcher.set_current_device
             self.get_benchmarker = lambda: partial(measure, driver)
@@ -129,13 +137,13 @@ class _Tracer:
     the program has taken the address of."""
 
     def __init__(self, driver: Driver, data_ptr: Any) -> None:
-        self._driver, self._data_ptr = driver, data_ptr
+        self._driver, self.data_ptr = driver, data_ptr
 
     def __get__(self, tensor: Any, owner: Any = None) -> Any:
         return self if tensor is None else partial(self, tensor)
 
     def __call__(self, tensor: Any) -> int:
-        address = self._data_ptr(tensor)
+        address = self.data_ptr(tensor)
         if address and tensor.device.type == "cpu":
             register(self._driver, tensor.untyped_storage())
         return address
@@ -177,7 +185,7 @@ class Launcher:
 
     def get_device_properties(self, device: int | None) -> dict[str, int]:
         """Return what Triton and its tuner ask about a device; the CPU's tensors have a device without a number."""
-        gpu = self.driver.devices[device or 0]
+        gpu = self.driver.devices[0]
         limits = sm_limits(gpu.target)
         return {
             "max_shared_mem": limits.shared_per_cta, "max_num_regs": limits.registers, "multiprocessor_count": gpu.sms,

@@ -75,6 +75,14 @@ def test_an_exception_of_the_program_is_shown_as_by_python(tmp_path: Path, text:
     assert process.stderr.splitlines()[:-1] == expected.splitlines()
 
 
+def test_a_program_that_activates_the_driver_itself_is_recorded(tmp_path: Path) -> None:
+    text = "import pyptx.driver\npyptx.driver.activate(stop=True)\n" + WRONG
+    process = simulate(tmp_path, text, "--device", "b200", "--report", "report.json", "program.py")
+    assert process.returncode == 1
+    assert process.stderr.splitlines()[-1] == "pyptx: 2 launches of 1 kernel: 1 error (PTX1110)"
+    assert len(json.loads((tmp_path / "report.json").read_text("utf-8"))["launches"]) == 2
+
+
 def test_a_failing_program_keeps_its_status(tmp_path: Path) -> None:
     assert simulate(tmp_path, WRONG + "sys.exit(7)", "program.py").returncode == 7
     killed = simulate(tmp_path, RIGHT + "import os\nos.kill(os.getpid(), 9)", "program.py")

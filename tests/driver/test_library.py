@@ -9,16 +9,20 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import pyptx.driver
 from pyptx.cache import Untrusted, find_cache, make_private
 from pyptx.driver import build
 from pyptx.driver.build import find_compiler
 from pyptx.driver.calls import ENTRIES
+from pyptx.driver.connection import start
 from pyptx.driver.library import find_audit, find_library
 from pyptx.driver.settings import Settings
 from pyptx.driver.sources import ENTRY, FOLDER, NoCompiler, compute_digest
+from tests.driver.conftest import Run
 
 
 def _find_nothing(name: str) -> None:
@@ -50,6 +54,18 @@ def test_a_folder_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: 
         with pytest.raises(Untrusted, match="writable by others"):
             find_library()
         path.chmod(0o700)
+
+
+@pytest.mark.parametrize("find", [find_library, find_audit])
+def test_a_cache_that_cannot_be_written_is_explained(
+    find: Callable[[], Path | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file))
+    with pytest.raises(FileExistsError, match="set XDG_CACHE_HOME to a folder that can be written") as caught:
+        find()
+    assert caught.value.filename == str(file)
 
 
 def _cut(path: Path) -> None:
@@ -219,3 +235,45 @@ def test_a_second_driver_answers_the_library_that_is_loaded(library: Path, tmp_p
     first, second = process.stdout.split(", ")
     assert "H100" in first
     assert "B200" in second
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("SEED", "luck", "PYPTX_DRIVER_SEED is 'luck'; expected a whole number\n"),
+        ("STOP", "yes", "PYPTX_DRIVER_STOP is 'yes'; expected 0 or 1\n"),
+        ("DEVICE", "h1000", "no device 'h1000'; there are a100, h100"),
+        ("COUNT", "17", "17 devices; there can be 1 to 16\n"),
+        ("SCHEDULE", "luck", "no schedule 'luck'; there are eager, lazy"),
+        ("CHECK", "luck", "check 'luck': expected one of all, strict"),
+        ("RECORDS", "absent", "records: there is no folder absent\n"),
+        ("DUMP", "absent", "dump: there is no folder absent\n"),
+        ("BASELINE", "absent.json", "absent.json: No such file or directory\n"),
+    ],
+)
+def test_impossible_settings_of_the_environment_are_explained(
+    run_program: Run, name: str, text: str, message: str
+) -> None:
+    program = "import ctypes\ncuda = ctypes.CDLL('libcuda.so.1')\nprint(cuda.cuInit(0), cuda.cuInit(0))"
+    process = run_program(["env", f"PYPTX_DRIVER_{name}={text}", sys.executable, "-c", program])
+    assert process.stdout == "100 100\n"
+    assert process.stderr.startswith(f"pyptx: the simulated CUDA driver cannot start: {message}")
+    assert process.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"order": "luck"}, ValueError, "no order 'luck'; there are sync, deferred"),
+        ({"check": "luck"}, ValueError, "check 'luck': expected one of all, strict"),
+        ({"baseline": "absent.json"}, FileNotFoundError, "absent.json"),
+        ({"checks": "all"}, TypeError, "no option 'checks'; there are device, count, check"),
+    ],
+)
+def test_options_that_do_not_exist_leave_the_driver(
+    options: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    driver = start()
+    with pytest.raises(kind, match=message):
+        pyptx.driver.activate(**options)
+    assert start() is driver

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import gc
 import struct
+import sys
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
-from pyptx.driver import connection, host_memory
+from pyptx.driver import AFTER_RESTART, connection, host_memory
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.devices import DEVICES
 from pyptx.driver.modules import Kernel
 from pyptx.driver.process import Driver
 from pyptx.driver.settings import Settings
 from pyptx.driver.signatures import ENTRIES
-from pyptx.driver.triton import Argument, Launcher, flatten, keep_ptx, measure, pack, register
+from pyptx.driver.triton import (
+    Argument,
+    Launcher,
+    activate,
+    flatten,
+    install,
+    keep_ptx,
+    measure,
+    pack,
+    register,
+)  # fmt: skip
 from pyptx.tensormap import ElementType, Fill, Im2col, L2Promotion, Swizzle, TensorMap, decode
 
 CONSTANT, VALUE, TUPLE = (Argument(None, number) for number in range(3))
@@ -102,6 +116,18 @@ def test_a_tensor_at_the_address_of_a_freed_one_replaces_it(launcher: Launcher) 
     register(launcher.driver, x.untyped_storage())
     register(launcher.driver, x.view(10, 10).untyped_storage())
     assert launcher.driver.heap.allocations[x.data_ptr()].size == 400
+
+
+def test_memory_outlives_a_smaller_tensor_at_its_address(launcher: Launcher) -> None:
+    memory = bytearray(32)
+    small, whole = (torch.frombuffer(memory, dtype=torch.float32, count=count) for count in (4, 8))
+    register(launcher.driver, small.untyped_storage())
+    register(launcher.driver, whole.untyped_storage())
+    del small
+    gc.collect()
+    allocation = launcher.driver.heap.find(whole.data_ptr())
+    assert allocation is not None
+    assert allocation.size == whole.untyped_storage().nbytes() == 32
 
 
 @pytest.mark.parametrize(("offset", "size", "is_replaced"), [
@@ -211,3 +237,31 @@ def test_the_device_of_tensors_on_the_cpu_has_no_number(launcher: Launcher) -> N
 
 def test_a_process_has_one_driver() -> None:
     assert connection.start() is connection.start()
+
+
+def test_another_activation_replaces_the_driver_and_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton keeps kernels by the number of the device, and the target by the kernels."""
+    active: list[Any] = []
+    runtime = SimpleNamespace(driver=SimpleNamespace(set_active=active.append))
+    nvidia = SimpleNamespace(CudaDriver=object, CudaLauncher=object)
+    modules = {
+        "triton.backends.nvidia.driver": nvidia, "triton.knobs": SimpleNamespace(runtime=SimpleNamespace()),
+        "triton.runtime": runtime, "triton.testing": SimpleNamespace(),
+    }  # fmt: skip
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(torch.Tensor, "data_ptr", torch.Tensor.data_ptr)
+    tensor = torch.zeros(4)
+    try:
+        for device, options in (("h100", {}), ("b200", {"stop": True})):
+            activate(device, **options)
+            driver = connection.start()
+            assert (driver.settings.device, driver.settings.stop) == (device, bool(options))
+            assert active[-1].get_device_capability() == DEVICES[device].capability
+            assert active[-1].utils.driver is driver
+            assert driver.heap.find(tensor.data_ptr()) is not None
+        connection.restart("a100", {})
+        assert active[-1].utils.driver is connection.start()
+        assert len({item.get_current_device() for item in active}) == len(active) == 3
+    finally:
+        AFTER_RESTART.remove(install)

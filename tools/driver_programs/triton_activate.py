@@ -1,4 +1,5 @@
-"""A running Python that makes the simulator Triton's driver: a kernel that is right, and one that a race stops."""
+"""A running Python that makes the simulator Triton's driver: a kernel that is right, and one that a race
+stops; then, as another GPU, one that it does not stop."""
 
 import torch
 import triton
@@ -25,3 +26,8 @@ try:
 except RuntimeError as why:
     has_failed = "launch failed" in str(why)
 assert has_failed
+pyptx.driver.triton.activate("h100")
+assert triton.runtime.driver.active.get_current_target().arch == 90
+vector_add[(5,)](x, y, out.zero_(), 5000, BLOCK=1024)
+torch.testing.assert_close(out, x + y, rtol=0, atol=0)
+count[(4,)](torch.zeros(1))

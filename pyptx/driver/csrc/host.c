@@ -92,7 +92,9 @@ static const char *connect_to_python(void) {
         python.save_thread();
     else
         python.release(state);
-    return status == 0 && answer ? NULL : "Python could not load pyptx.driver";
+    if (status)
+        return "Python could not load pyptx.driver";
+    return answer ? NULL : "";
 }
 
 static void refuse_calls(void) {
@@ -156,10 +158,11 @@ int pyptx_driver_call(int entry, const uint64_t *arguments) {
     if (!answer) {
         pthread_mutex_lock(&connecting);
         const char *why = answer || has_failed ? NULL : connect_to_python();
-        if (why) {
+        if (why)
             has_failed = 1;
+        /* Of settings, Python has said what is wrong. */
+        if (why && *why)
             fprintf(stderr, "pyptx: the simulated CUDA driver cannot start: %s\n", why);
-        }
         pthread_mutex_unlock(&connecting);
         if (has_failed)
             return NO_DEVICE;

@@ -11,13 +11,13 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pyptx.diagnostics import format_count
 from pyptx.driver import is_active
-from pyptx.runtime.bindings import call, in_context, load_api
+from pyptx.runtime.bindings import CallError, call, in_context, load_api
 from pyptx.runtime.streams import read_stream
 
 __all__ = ["Comparison", "Times", "compare", "measure"]
@@ -170,16 +170,22 @@ def _make_graphs(works: Mapping[str, Work], stream: int) -> Generator[Mapping[st
             work()  # loads modules and creates what a capture forbids
             call("cuStreamBeginCapture", stream, mode)
             with ExitStack() as stack:
-                try:
-                    work()
-                finally:
-                    graph = call("cuStreamEndCapture", stream)
-                    stack.callback(call, "cuGraphDestroy", graph)
+                stack.callback(_drop_capture, stream)
+                work()
+                stack.pop_all()
+                graph = call("cuStreamEndCapture", stream)
+                stack.callback(call, "cuGraphDestroy", graph)
                 executables[name] = call("cuGraphInstantiate", graph, 0)
         yield {name: _make_launch(executable, stream) for name, executable in executables.items()}
     finally:
         for executable in executables.values():
             call("cuGraphExecDestroy", executable)
+
+
+def _drop_capture(stream: int) -> None:
+    """End a capture in which something failed, which may have made it invalid."""
+    with suppress(CallError):
+        call("cuGraphDestroy", call("cuStreamEndCapture", stream))
 
 
 def _make_launch(executable: Any, stream: int) -> Work:

@@ -9,7 +9,7 @@ import pytest
 
 import pyptx.driver
 from pyptx.benchmark import Comparison, Times, compare, count_pauses, measure
-from pyptx.runtime.bindings import call, in_context
+from pyptx.runtime.bindings import CallError, call, in_context
 from pyptx.runtime.launching import launch
 from tests.runtime.device_memory import DeviceMemory
 from tests.runtime.test_calls import A, add_scaled
@@ -107,6 +107,13 @@ def test_a_failing_function_ends_the_capture() -> None:
 
     with pytest.raises(ValueError, match="mine"):
         measure(fail, graph=True, stream=stream)
+    assert not call("cuStreamIsCapturing", stream)
+
+
+def test_a_function_that_cannot_be_captured_has_its_own_error() -> None:
+    stream = make_stream()
+    with pytest.raises(CallError, match="cuStreamSynchronize returned CUDA_ERROR_STREAM_CAPTURE"):
+        measure(lambda: call("cuStreamSynchronize", stream), graph=True, stream=stream)
     assert not call("cuStreamIsCapturing", stream)
 
 

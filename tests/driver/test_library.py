@@ -21,7 +21,7 @@ from pyptx.driver.calls import ENTRIES
 from pyptx.driver.connection import start
 from pyptx.driver.library import find_audit, find_library
 from pyptx.driver.settings import Settings
-from pyptx.driver.sources import ENTRY, FOLDER, NoCompiler, compute_digest
+from pyptx.driver.sources import ENTRY, FOLDER, NAME, NoCompiler, compute_digest
 from tests.driver.conftest import Run
 
 
@@ -235,6 +235,22 @@ def test_a_second_driver_answers_the_library_that_is_loaded(library: Path, tmp_p
     first, second = process.stdout.split(", ")
     assert "H100" in first
     assert "B200" in second
+
+
+def test_another_driver_of_the_process_is_not_replaced(library: Path, tmp_path: Path) -> None:
+    source, other = tmp_path / "other.c", tmp_path / "other.so"
+    source.write_text("int cuInit(unsigned flags) { return 7; }", "ascii")
+    subprocess.run([*find_compiler(), "-shared", "-fPIC", f"-Wl,-soname,{NAME}", "-o", other, source], check=True)
+    program = f"""
+import ctypes, pyptx.driver
+ctypes.CDLL({str(other)!r})
+try:
+    pyptx.driver.activate()
+except RuntimeError as why:
+    print(ctypes.CDLL({NAME!r}).cuInit(0), pyptx.driver.is_active(), why)
+"""
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert process.stdout == "7 False this process has loaded another CUDA driver: activate the simulated one earlier\n"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pyptx.sim.hazards.clocks import CTA, NEVER, SEEN
 from pyptx.sim.hazards.conflicts import all_follow_plainly, clashes, find_narrow_edge, find_rules
 from pyptx.sim.hazards.footprints import Footprint, Footprints
 from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.observed import are_observed
 from pyptx.sim.hazards.pending import Pending
 from pyptx.sim.hazards.readers import Readers
 from pyptx.sim.hazards.shadow import Plane, Refs, Shadow
@@ -297,6 +298,8 @@ class Memory:
         if all_follow_plainly(self.state, access, refs, issuers):
             return
         bad = clashes(self.state, access, refs, issuers)
+        if plane.strong and bad.any() and not access.async_proxy:
+            bad[bad] = ~are_observed(self.state, self.readers, plane, cells[at][bad], refs[bad], issuers[bad])
         if access.writes and self._unchanged is not None and bad.any():
             # If warps repeat a store of one instruction with equal values, it does not matter which is last.
             again = bad & (self.state.records.access[refs >> 6] == self.state.records.number_access(access))

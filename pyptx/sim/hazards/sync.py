@@ -155,7 +155,7 @@ class Synchronization:
             )
             if access.writes:
                 self._write_released(access, thread, life, location, location_releases, knows_all, releases)
-        if releases:
+        if releases or (access.writes and any(thread in self.state.fences for thread in group.threads.tolist())):
             self.state.clocks.tick()
 
     def _synchronize_crowds(self, access: Access, threads: Ints, addresses: Ints) -> tuple[Ints, Ints]:

@@ -58,6 +58,9 @@ class Conflict:
     code: str
     thread: Thread
     earlier: int
+    is_observed: bool = False
+    """Whether the thread's CTA read what the earlier access wrote: the engine, which does not order all accesses, may
+    report it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +133,31 @@ class Model:
             for bits, written in bytes_earlier:
                 bad |= self._find_bad(access, number, bits, written)
             for earlier in list_bits(bad):
-                yield Conflict(self._find_code(access, number, earlier), self.threads[number], earlier)
+                is_observed = not access.async_proxy and self._is_observed(access.space, address, number, earlier)
+                yield Conflict(self._find_code(access, number, earlier), self.threads[number], earlier, is_observed)
+
+    def _is_observed(self, space: Space, address: int, number: int, earlier: int) -> bool:
+        """Tell whether an earlier access is a strong write that a strong read by the thread's CTA observed before, so
+        that it precedes the thread's access by Causality Order."""
+        write, writer = self.accesses[earlier]
+        if not (write.strong and write.writes and write.family is Family.THREAD):
+            return False
+        thread, known = self.threads[number], self.known[number][SEEN]
+        for byte in range(address, address + 16):
+            bits = self._writes.get((space, byte), 0)
+            if not bits >> earlier & 1:
+                continue
+            later = (bits | self._reads.get((space, byte), 0)) >> earlier + 1
+            for read in (earlier + 1 + bit for bit in list_bits(later)):
+                access, reader = self.accesses[read]
+                if bits >> read & 1 and not access.reads:
+                    break
+                is_mutual = access.size == write.size and self._is_in_scope(
+                    writer, reader, min(access.scope, write.scope)
+                )
+                if access.strong and access.reads and is_mutual and reader.cta == thread.cta and known >> read & 1:
+                    return True
+        return False
 
     def _list_earlier(self, access: Access, address: int) -> tuple[set[tuple[int, int]], bool]:
         """Return, for each byte of an access, the earlier accesses that matter and the writes, and whether a byte lacks

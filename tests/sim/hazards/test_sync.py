@@ -226,7 +226,7 @@ def test_releases_of_some_lanes_cover_no_update_of_another_lane() -> None:
     litmus = Litmus()
     lanes = [Group(litmus.writer.threads + lane) for lane in range(3)]
     update = atomic(Place(Span(6, 1), ""), Space.GLOBAL, 4, Sem.RELAXED, GPU)
-    litmus.engine.access(update, Group(litmus.grid.list_threads(0)[1:4]), PARTS + np.array([8, 8, 12]))
+    litmus.engine.access(update, Group(litmus.grid.list_threads(0)[1:4]), PARTS + np.array([12, 8, 8]))
     litmus.count(lanes[0], Sem.RELEASE)
     litmus.count(lanes[2], Sem.RELEASE)
     litmus.read(litmus.reader, Sem.ACQUIRE)

@@ -148,6 +148,8 @@ CASES: dict[str, Case] = {
     "flag_fences": Case(_through_memory(lambda x: x[::-1], 64), 64, 2),
     "counter": Case(_counter, 1, 3),
     "lock": Case(_lock, 1, 4),
+    "turns": Case(_lock, 1, 4),
+    "ticket": Case(_counter, 1, 3),
     "overwrite": Case(_overwrite, 32),
     "stmatrix": Case(through(lambda x: x, 2, 128), 32),
     "wgmma_shared": Case(products.shared, 128),

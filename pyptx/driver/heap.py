@@ -184,11 +184,6 @@ class Heap:
         np.add.at(marks, highs, -1)
         return starts[marks.cumsum()[:-1] > 0].tolist()
 
-    def forget_fresh(self) -> None:
-        """Assume that all memory has a value, after work whose writes are not known."""
-        for address in list(self._fresh):
-            self.end_fresh(address)
-
     def end_fresh(self, address: int) -> None:
         """Assume that an allocation has a value in every byte."""
         region = self._fresh.pop(address, None)

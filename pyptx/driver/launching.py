@@ -134,8 +134,6 @@ def _conclude(
     driver.instructions += outcome.instructions
     if request.kernel.module.code is not None:
         request.kernel.module.code.save()
-    if outcome.checks is None:
-        driver.heap.forget_fresh()
     if files is not None:
         files.write(request.kernel, outcome.timeline)
     source = outcome.error.source if outcome.error else next((f.source for f in outcome.findings), None)

@@ -15,11 +15,26 @@ class SharedNames:
 
     def format_address(self, address: int) -> str:
         """Format an address as an offset from the last variable that starts at or before it."""
-        before = [(start, at, name) for at, (start, name) in enumerate(self.places) if start <= address]
-        if not before:
+        place = self._find_place(address)
+        if place is None:
             return f"shared {address:#x}"
-        start, _, name = max(before)
+        start, name = place
         return f"`{name}`+{address - start}" if address > start else f"`{name}`"
+
+    def find_name(self, address: int) -> str:
+        """Return the name of the last place that starts at or before an address, or an empty string."""
+        return (self._find_place(address) or (0, ""))[1]
+
+    def find_part(self, symbol: str, offset: int) -> str:
+        """Return the name of the variable or part `offset` bytes after a symbol, or of a symbol that is no variable in
+        shared memory."""
+        start = next((start for start, name in self.places if name == symbol), None)
+        return symbol if start is None else self.find_name(start + offset)
+
+    def _find_place(self, address: int) -> tuple[int, str] | None:
+        """Return the last place that starts at or before an address."""
+        before = [(start, at) for at, (start, _) in enumerate(self.places) if start <= address]
+        return self.places[max(before)[1]] if before else None
 
     def find_extent(self, symbol: str, offset: int, end: int) -> tuple[str, int, int]:
         """Return the name, start and end of the variable or part `offset` bytes after a symbol; `end` is the end of

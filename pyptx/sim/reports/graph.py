@@ -143,7 +143,8 @@ class HangReport:
             ]
             if node.what in behind and node.signals:
                 lines.append(f"  signaled by: {_describe_signals(node, behind[node.what])}")
-            lines += [f"  {line}" for line in node.history[:2] if node.kind == "grid"]
+            is_stranded = node is self.guilty and node.kind == "mbarrier" and not node.signals and not node.is_broken
+            lines += [f"  {line}" for line in node.history[:2] if is_stranded or node.kind == "grid"]
         if len(nodes) > _MOST_SHOWN:
             lines.append(f"and {format_count('more barrier', len(nodes) - _MOST_SHOWN)}")
         return lines

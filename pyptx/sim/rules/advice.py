@@ -49,8 +49,8 @@ def advise_cycle(kinds: Collection[str]) -> str:
     """Say how to break a circular wait for events of these kinds; empty if only the guilty wait can tell."""
     if kinds == {"mbarrier"}:
         return (
-            "let one of these waits pass first: a producer's first wait for a free slot uses parity 1, which passes "
-            "immediately on a fresh mbarrier; or arrive before waiting"
+            "let one of these waits pass first: a consumer's first wait for data uses parity 0, a producer's first "
+            "wait for a free slot parity 1, which passes immediately on a fresh mbarrier; or arrive before waiting"
         )
     if kinds == {"bar"}:
         return "let all warps reach these barriers in one order, or use `bar.arrive` where a warp need not wait"

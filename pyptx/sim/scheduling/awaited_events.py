@@ -173,7 +173,7 @@ class BatchKnowledge:
         phase, pending, count, tx = (
             int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
         )
-        sources = self.reach.find_sources(match_arrival, state.program.variables.find_shared_symbol(address))
+        sources = self._find_signalers(address)
         missing = advice.describe_phase(phase, pending, count, tx)
         last_threads, init = self._find_history(wait.key)
         history = [f"{self._describe_last(source, last_threads)}" for source in sources]
@@ -186,6 +186,17 @@ class BatchKnowledge:
             key, name, missing, tuple(history), init, self._find_helpers(sources), advice.has_begun(*lacks),
             advice.advise_phase(*lacks), self._find_signals(sources), is_broken=tx != 0,
         )  # fmt: skip
+
+    def _find_signalers(self, address: int) -> list[Source]:
+        """Return the instructions that may signal an mbarrier: those that may address its variable, or its part of
+        dynamic shared memory."""
+        names, symbol = self.state.machine.launch.shared_names, self.state.program.variables.find_shared_symbol(address)
+        own = names.find_name(address)
+        return [
+            source
+            for source in self.reach.find_sources(match_arrival, symbol)
+            if not source.origins or any(names.find_part(*origin) == own for origin in source.origins)
+        ]
 
     def _find_history(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
         """Return the threads that last executed each instruction on an mbarrier, and where it was initialized."""

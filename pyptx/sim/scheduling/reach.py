@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pyptx.check.body import Step
 from pyptx.check.flow import Register, collect_accesses
 from pyptx.check.symbols import Kind, Scope
-from pyptx.ir import ImmediateOperand, LabelOperand
+from pyptx.ir import AddressOperand, BinaryOperand, ImmediateOperand, LabelOperand, displacement
 from pyptx.ir.operands import Operand
 from pyptx.isa.model import Kind as OperandKind
 from pyptx.isa.traits import Trait
@@ -22,11 +22,12 @@ _DEEP = 64
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An instruction that can cause an event, and the symbols of its address; none if unknown."""
+    """An instruction that can cause an event, and where its address may start: symbols with byte offsets; none if
+    unknown."""
 
     pc: int
     step: Step
-    names: frozenset[str]
+    origins: frozenset[tuple[str, int]]
 
 
 @dataclass(slots=True)
@@ -47,9 +48,9 @@ class Reach:
             for step in block.steps:
                 target = matcher(step) if step.plan is not None else None
                 if target is not None:
-                    names = self.find_symbols(target, step.scope)
-                    if not name or not names or name in names:
-                        matches.append(Source(block.pc, step, names))
+                    origins = self.find_origins(target, step.scope)
+                    if not name or not origins or any(symbol == name for symbol, _ in origins):
+                        matches.append(Source(block.pc, step, origins))
         return matches
 
     def find_reachable(self, pc: int) -> frozenset[int]:
@@ -177,22 +178,27 @@ class Reach:
 
     def find_symbols(self, operand: Operand, scope: Scope) -> frozenset[str]:
         """Return the variables and parameters that an address may come from, through the registers that compute it."""
-        bases, registers = set[str](), set[Register]()
-        todo = [(name, scope) for name in find_names(operand)]
+        return frozenset(symbol for symbol, _ in self.find_origins(operand, scope))
+
+    def find_origins(self, operand: Operand, scope: Scope) -> frozenset[tuple[str, int]]:
+        """Return the variables and parameters that an address may come from, each with the constant number of bytes
+        next to it, through the registers that compute it."""
+        bases, registers = set[tuple[str, int]](), set[Register]()
+        todo = [(name, offset, scope) for name, offset in _find_bases(operand)]
         while todo and len(registers) < _DEEP:
-            name, inside = todo.pop()
+            name, offset, inside = todo.pop()
             symbol, base = resolve_name(name, inside)
             if symbol is None:
                 continue
             if symbol.kind is not Kind.REGISTER:
-                bases.add(base)
+                bases.add((base, offset))
                 continue
             key = (base, id(symbol))
             if key in registers:
                 continue
             registers.add(key)
             for step in self._index_definitions().get(key, ()):
-                todo += [(n, step.scope) for source in step.instruction.operands for n in find_names(source)]
+                todo += [(*start, step.scope) for source in step.instruction.operands for start in _find_bases(source)]
         return frozenset(bases)
 
     def _index_definitions(self) -> dict[Register, list[Step]]:
@@ -204,6 +210,17 @@ class Reach:
                         for register in collect_accesses(step)[1]:
                             self._writers.setdefault(register, []).append(step)
         return self._writers
+
+
+def _find_bases(operand: Operand) -> list[tuple[str, int]]:
+    """Return the names in an operand, with the constant that is added to each."""
+    if isinstance(operand, AddressOperand) and not operand.rest:
+        return [(operand.base, displacement(operand) or 0)]
+    if isinstance(operand, BinaryOperand) and operand.operator == "+":
+        left, right = operand.left, operand.right
+        if isinstance(left, LabelOperand) and isinstance(right, ImmediateOperand) and isinstance(right.value, int):
+            return [(left.name, right.value)]
+    return [(name, 0) for name in find_names(operand)]
 
 
 def match_arrival(step: Step) -> Operand | None:

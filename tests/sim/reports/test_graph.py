@@ -55,7 +55,7 @@ def test_a_broken_event_is_guilty_before_one_that_waits_for_nothing() -> None:
 
 def test_an_error_shows_a_few_events_and_waiters_and_the_report_more() -> None:
     nodes = [make_node(f"event {number}", waiters=2 + number % 4) for number in range(8)]
-    nodes[7].history = [f"step {number}" for number in range(8)]
+    nodes[7].history, nodes[7].signals = [f"step {number}" for number in range(8)], ["an arrive"]
     nodes[7].could = [f"helper {number}" for number in range(10)]
     nodes[7].place = PLACE
     report = HangReport(nodes, nodes[7], [])
@@ -80,6 +80,17 @@ def test_a_grid_shows_where_the_threads_of_the_previous_one_are() -> None:
     grid = make_node("grid `first`", kind="grid")
     grid.history = ["32 × waiting", "16 × running", "8 × polling"]
     assert HangReport([grid], grid, []).summarize()[2:] == ["  32 × waiting", "  16 × running"]
+
+
+def test_an_mbarrier_that_no_thread_can_signal_shows_what_signaled_it() -> None:
+    nodes = [make_node("full", kind="mbarrier"), make_node("empty", kind="mbarrier")]
+    for node in nodes:
+        node.history = ["no instruction arrives at it"]
+    lines = HangReport(nodes, nodes[0], []).summarize()
+    assert lines[2] == "  no instruction arrives at it"
+    assert len(lines) == 5
+    nodes[0].signals = ["an arrive"]
+    assert not any("no instruction" in line for line in HangReport(nodes, nodes[0], []).summarize())
 
 
 def test_six_events_are_shown_without_a_rest() -> None:

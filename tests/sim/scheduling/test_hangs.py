@@ -15,11 +15,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import pyptx
 from examples.parts import operand_ring
 from examples.parts.example import find_example
-from pyptx import sim
+from pyptx import ptx, sim, smem
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from pyptx.types import u8
 from tests.messages import assert_message, raises
 from tests.sim.kernels import kernel
 
@@ -422,7 +424,7 @@ def test_a_hang_begins_with_the_circle_and_the_remedy() -> None:
 @pytest.mark.parametrize(
     ("name", "remedy", "signal"),
     [
-        ("circular mbarriers", "let one of these waits pass first: a producer's first wait",
+        ("circular mbarriers", "let one of these waits pass first: a consumer's first wait",
          ("mbarrier.arrive.shared::cta.b64 _, [empty];", "after the wait of CTA 0 warp 1 for mbarrier `full` of")),
         ("bars in another order", "let all warps reach these barriers in one order",
          ("bar.sync 1, 64;\nend:", "after the wait of CTA 0 warp 1 for barrier 2 of CTA 0")),
@@ -439,6 +441,30 @@ def test_a_circle_says_which_signal_is_behind_which_wait(name: str, remedy: str,
     (row, *_) = (row for row in finding.details if "signaled by" in row)
     assert f"at <ptx>:{line}:" in row
     assert signal[1] in row
+
+
+def test_barriers_in_dynamic_memory_are_told_apart() -> None:
+    @pyptx.kernel(arch="sm_90a", raw_params=[("u64", "unused")], grid=(1,), block=(64, 1, 1))
+    def releases_nothing() -> None:
+        smem.alloc(u8, 65536)
+        full, empty, done = (smem.mbarrier(2, name=name) for name in ("full", "empty", "done"))
+        slot = ptx.pipeline(2)
+        with ptx.if_(ptx.special.tid.x() == 0):
+            for barrier in (*full, *empty, *done):
+                barrier.init(32)
+        ptx.bar.sync(0)
+        with ptx.if_(ptx.special.tid.x() < 32):
+            empty[slot.stage].wait(slot.phase)
+            full[slot.stage].arrive()
+        with ptx.else_():
+            full[slot.stage].wait(slot.phase)
+            done[slot.stage].arrive()
+
+    with raises(sim.Hang) as excinfo:
+        releases_nothing.simulate(unused=0)
+    assert "circular" not in str(excinfo.value)
+    assert excinfo.value.report.guilty is not None
+    assert excinfo.value.report.guilty.history == ["no instruction of the kernel arrives at it"]
 
 
 def test_a_forgotten_init_is_one_finding() -> None:

@@ -200,6 +200,11 @@ def test_kernels_are_dumped_with_a_timeline(tmp_path: Path) -> None:
     assert "<h1>2 launches on a simulated h100</h1>" in report
 
 
+def test_kernels_are_dumped_into_an_existing_folder(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    assert simulate(tmp_path, RIGHT, "--dump", "files", "program.py").returncode == 0
+
+
 def test_ptx_in_images_is_used_on_request(tmp_path: Path) -> None:
     text = RIGHT.replace("load(", "load_cubin(").replace("start()", LOAD_CUBIN)
     refused = simulate(tmp_path, text, "program.py")

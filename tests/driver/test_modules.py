@@ -1,11 +1,14 @@
-"""What the driver says about kernels."""
+"""What the driver says about modules and kernels."""
 
 from __future__ import annotations
 
+import pytest
+
+from pyptx.driver.calls import ENTRIES
+from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.modules import load_text
-from pyptx.driver.process import Driver
+from pyptx.driver.process import Driver, Thread
 from pyptx.driver.settings import Settings
-from pyptx.driver.signatures import ENTRIES
 
 TEXT = """\
 .version 8.0
@@ -38,3 +41,17 @@ def test_the_memory_of_a_kernel_is_that_of_its_variables() -> None:
         for name in ("first", "second")
     }
     assert found == {"first": [84, 4032], "second": [84, 0]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cuLibraryLoadData", "cuModuleUnload", "cuModuleGetFunction", "cuModuleGetGlobal_v2", "cuLibraryGetModule",
+        "cuModuleGetFunctionCount", "cuModuleEnumerateFunctions", "cuKernelGetFunction", "cuFuncGetModule",
+    ],
+)  # fmt: skip
+def test_a_call_without_a_context_is_refused(name: str) -> None:
+    entry = ENTRIES[name]
+    with pytest.raises(DriverError) as excinfo:
+        entry.answer(Driver(Settings(), list(ENTRIES.values())), Thread(0), *(0 for _ in entry.kinds))
+    assert excinfo.value.code == Code.ERROR_INVALID_CONTEXT

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from pyptx.driver.build import find_compiler
-from pyptx.driver.runtime import list_errors, list_functions, list_properties
+from pyptx.driver.runtime import list_errors, list_functions, list_properties, write_sources
 from pyptx.driver.sources import name_runtime
 from tests.driver.conftest import PROGRAMS, Run
 from tests.driver.test_lookup import parse_kind, read_header
@@ -91,6 +91,11 @@ def test_properties_are_those_of_the_header() -> None:
     types = {"size": "size_t", "int": "int"}
     listed = [(types[kind], name, len(attributes)) for kind, name, attributes in list_properties(VERSION)]
     assert listed == header[3:]
+
+
+def test_the_table_of_properties_lists_widths_and_marks_the_size_of_memory() -> None:
+    rows = re.findall(r"\{(\d+), (\d+), (\d+)\}", write_sources(VERSION)["properties.h"])
+    assert rows[:4] == [("4", "0", "0"), ("8", "0", "1"), ("8", "8", "0"), ("4", "12", "0")]
 
 
 def find_include() -> Path:

@@ -134,8 +134,7 @@ class Heap:
             raise DriverError(Code.ERROR_INVALID_VALUE)
         del self.allocations[address]
         self.mappings -= allocation.kind == "mapped"
-        if self._fresh.pop(address, None) is not None:
-            self._fresh_starts = None
+        self.end_fresh(address)
         self.space.free(address)
         if allocation.kind in ("device", "managed"):
             self.used[allocation.device] -= allocation.size

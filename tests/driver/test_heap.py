@@ -31,6 +31,14 @@ def test_freed_memory_is_refused_until_the_program_can_get_it_again() -> None:
         heap.view(others[-1], 64)
 
 
+def test_freed_memory_needs_no_record_of_its_bytes() -> None:
+    heap = Heap()
+    region = heap.space.find_region(allocate(heap))
+    assert region is not None
+    heap.free(region.low, ("device",))
+    assert region.initial is None
+
+
 def test_memory_that_is_no_longer_registered_is_the_programs() -> None:
     heap = Heap()
     data = heap.reserve(64)

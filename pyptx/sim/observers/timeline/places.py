@@ -65,5 +65,4 @@ def _find_source(node: Instruction, tables: dict[CodeType, list[int]]) -> Source
     code = origin.code
     if code not in tables:
         tables[code] = [line or code.co_firstlineno for line, _, _, _ in code.co_positions()]
-    lines, index = tables[code], origin.lasti // 2
-    return origin.file, lines[index] if index < len(lines) else code.co_firstlineno
+    return origin.file, tables[code][origin.lasti // 2]

@@ -189,6 +189,11 @@ def test_a_branch_divides_the_warps_that_it_splits_and_no_others(divider: str, r
     assert bool(findings) is warns
 
 
+def _write_numbers(count: int) -> str:
+    """Write that many numbers other than 0 into one register."""
+    return "".join(f"mov.u32 %r10, {number};" for number in range(1, count + 1))
+
+
 _CONSTANTS = "mov.u32 %r10, 0;\nmov.u32 %r11, 31;\n"
 _REST = (
     "shfl.sync.idx.b32 %r2|%q0, %r1, %r10, %r11, -1;\nsetp.eq.s32 %p2, %r2, %r12;\nelect.sync %r10|%p3, -1;\n"
@@ -220,6 +225,8 @@ _REST = (
         ("mov.u32 %r11, 31;\n@%q1 bra J;\nmov.u32 %r10, 0;\nJ:\n", True),
         ("mov.u32 %r11, 31;\n@%q1 mov.u32 %r10, 0;\n", True),
         ("mov.u32 %r11, 31;\n@%q1 mov.u32 %r10, 0;\nbra J;\nJ:\n", True),
+        (_write_numbers(15) + _CONSTANTS + "bra J;\nJ:\n", False),
+        (_write_numbers(16) + _CONSTANTS + "bra J;\nJ:\n", True),
         (_CONSTANTS + "bra J;\nB: mov.u32 %r10, 1;\nJ:\n@%q1 bra B;\n", True),
     ],
 )  # fmt: skip

@@ -37,6 +37,12 @@ def test_the_fast_path_says_what_the_grammar_says(path: Path) -> None:
     assert list_layouts(fast) == list_layouts(slow)
 
 
+def test_instructions_spaced_alike_share_a_layout() -> None:
+    lines = ".version 8.0\n.target sm_90\n.entry k()\n{\n    ret;\n    add.s32 %a, %b, 1;\n    add.s32 %c, %d, 2;\n}\n"
+    _, first, second = [node for node in visit(parse(lines)) if isinstance(node, Instruction)]
+    assert first.layout is second.layout is not None
+
+
 def list_layouts(module: Module) -> list[object]:
     """Return the fields that equality ignores: layouts and places."""
     return [(getattr(s, "layout", None), getattr(s, "closing", None), s.origin) for s in visit(module)]

@@ -9,8 +9,10 @@ import pytest
 
 from pyptx import sim
 from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.emitter import emit
 from pyptx.ir import Module
 from pyptx.parser import parse
+from pyptx.toolchain import validate
 from tests.messages import raises
 from tests.sim.linked import PAIRS, arch_of, links_with_nvjitlink, module, pair
 
@@ -171,6 +173,11 @@ def test_linked_modules_run_as_one_that_says_the_same() -> None:
         counts.append(result.stats.lane_instructions)
     assert outs[0].tolist() == outs[1].tolist() == [6 + n * n for n in range(32)]
     assert counts[0] == counts[1]
+
+
+def test_ptxas_accepts_the_declaration_that_replaces_a_weak_variable() -> None:
+    modules = [module(".weak .global .u32 x[2] = {1, 2};"), module(".visible .global .u32 x[2] = {3, 4};")]
+    assert validate(emit(sim.link(modules))) == ()
 
 
 def test_modules_of_several_versions_and_targets_run_on_the_newest() -> None:

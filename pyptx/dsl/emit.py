@@ -265,6 +265,8 @@ def place(value: Any, formal: Wanted, trace: Trace) -> Operand | Complaint:
         return trace.placements[key]
     if isinstance(value, tuple) and formal.kind is not Kind.LIST:
         help = "a list makes a vector, [a, b]; a tuple holds the arguments of a call"
+        if len(cast("tuple[object, ...]", value)) == 1:
+            help = "unpack it where it comes from, (x,) = …, or index it, x[0]; " + help
         return Complaint(
             OPERAND_KIND, f"`{formal.name}` must not be a tuple, found {describe(cast('object', value))}", help
         )

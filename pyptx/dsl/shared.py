@@ -109,6 +109,11 @@ class SharedView(Value):
     register: Reg | None = None
     __trace__: Trace | None = None
 
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+        return -(-prod(self.shape) * self.dtype.bits // 8)
+
     def __operand__(self) -> Operand:
         check_owner(self.__trace__, self.name)
         if self.register is not None:
@@ -317,11 +322,6 @@ class SharedAlloc(SharedView):
 
     def __describe__(self) -> str:
         return f"`{self.name}`, which is shared memory"
-
-    @property
-    def size(self) -> int:
-        """Its size in bytes."""
-        return -(-prod(self.shape) * self.dtype.bits // 8)
 
     def __owner__(self) -> SharedAlloc:
         return self

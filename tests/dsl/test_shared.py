@@ -18,6 +18,7 @@ def slices() -> None:
     tile, row = smem.alloc(f32, (4, 4, 8), name="t"), reg.scalar(u32)
     view = tile[row]
     assert (repr(view), f"{tile[1]}", f"{tile[1, 2]}") == ("t[%r0]", "t[1]", "t[1, …]")
+    assert (tile.size, tile[1].size, view.size, tile[1, 2].size) == (512, 128, 128, 32)
     reg.scalar(b32, view)
     _ = view[0], view[1], view[0, 3], view[1, row], view + 0, view + 4
     assert view[0].address() is view.address()

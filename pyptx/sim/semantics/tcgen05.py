@@ -111,8 +111,8 @@ def _locate_cells(move: Move, site: Site, group: Lanes, address: Any, split: int
     if wrong.any():
         position = int(np.flatnonzero(wrong)[0])
         first = 32 * int(quarter[position])
-        warp = f"warp {quarter[position]} of its warpgroup"
-        text = f"lane {row[position].max()}; {warp} accesses lanes {first} … {first + 31}"
+        lanes = f"warp {quarter[position]} of its warpgroup accesses lanes {first} … {first + 31}"
+        text = f"lane {row[position].max()}; {lanes}: add `(warp % 4) << 21` to the base"
         raise make_place_error(site, group, position, text)
     ok = site.memory.tensor.are_allocated(group.cta, column.min(1), column.max(1) + packed)
     if not ok.all():

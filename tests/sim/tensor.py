@@ -59,7 +59,7 @@ tcgen05.fence::before_thread_sync;
 {meet}
 tcgen05.fence::after_thread_sync;
 setp.ne.u32 %p, %t, 0;
-setp.ne.u32 %q, %rank, 0;
+setp.ne.u32 %q, %rank, {issuer};
 or.pred %p, %p, %q;
 @%p bra wait;
 {instructions}
@@ -87,16 +87,16 @@ end: ret;
 
 def run(
     instructions: str, shared: Array, tensor: Array, *, target: str = "sm_100a", warps: str = "", clusters: int = 1,
-    **options: Any,
+    issuer: int = 0, **options: Any,
 ) -> Array:  # fmt: skip
-    """Return tensor memory after thread 0 of each cluster's first CTA has run instructions. `shared`, `[cta, byte]`,
-    and `tensor`, `[cta, 128, 512]`, are the initial contents; all threads run `warps` afterwards."""
+    """Return tensor memory after thread 0 of CTA `issuer` of each cluster has run instructions. `shared`,
+    `[cta, byte]`, and `tensor`, `[cta, 128, 512]`, are the initial contents; all threads run `warps` afterwards."""
     ctas, size = shared.shape[0] // clusters, shared.shape[1]
     names = [f"%v{n}" for n in range(32)]
     quads = [(16 * q, "{" + ", ".join(names[4 * q : 4 * q + 4]) + "}") for q in range(8)]
     meet = "bar.sync 0;" if ctas == 1 else "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
     text = _TEXT.format(
-        target=target, size=size, ctas=ctas, instructions=instructions, warps=warps, meet=meet,
+        target=target, size=size, ctas=ctas, instructions=instructions, warps=warps, meet=meet, issuer=issuer,
         registers=", ".join(names), loads=" ".join(f"ld.global.v4.b32 {v}, [%w+{offset}];" for offset, v in quads),
         stores=" ".join(f"st.global.v4.b32 [%w+{offset}], {v};" for offset, v in quads),
         multicast="" if ctas == 1 else ".multicast::cluster", mask="" if ctas == 1 else ", 3",

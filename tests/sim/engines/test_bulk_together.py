@@ -154,3 +154,27 @@ ret;
     out = np.zeros_like(given)
     sim.run(module, "k", block=32, args=[sim.Tensor(given, source), out], schedule=schedule, check="none")
     np.testing.assert_array_equal(out, given)
+
+
+@pytest.mark.parametrize("statistics", [False, True], ids=["together", "separate"])
+def test_a_store_before_an_error_leaves_the_array_unchanged(statistics: bool) -> None:
+    output = np.zeros((8, 16), "f4")
+    tensor = TensorMap(ElementType.F32, 0, (16, 8), (64,), (16, 8))
+    module = parse(""".version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 64 .b8 a[128])
+{
+.reg .b32 %t, %box; .reg .b64 %a; .reg .pred %p;
+.shared .align 128 .b8 box[512];
+mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; @%p bra end;
+mov.b64 %a, a; cvta.param.u64 %a, %a; mov.u32 %box, box;
+st.shared.b32 [%box], 1; fence.proxy.async.shared::cta;
+cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%a, {0, 0}], [%box];
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+trap;
+end: ret;
+}""")
+    with raises(PtxError, match="trap"):
+        sim.run(module, block=32, args=[sim.Tensor(output, tensor)], check="none", statistics=statistics)
+    assert not output.any()

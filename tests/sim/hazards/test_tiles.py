@@ -226,3 +226,24 @@ def test_rows_that_overlap_in_part_are_taken_one_by_one() -> None:
     assert [(part.tolist(), layer.blocks.tolist(), layer.width) for part, layer in rows.layers] == [
         ([0], [[0, 1]], 2), ([1], [[1, 2]], 2), ([2], [[5, 6]], 2),
     ]  # fmt: skip
+
+
+def test_a_tile_that_two_warpgroups_read_remembers_both() -> None:
+    engine = Hazards()
+    grid = engine.launch(_place(1), 2 * WARPS * 32, slots=1, shared_bytes=BYTES)
+    engine.start(grid, [0], [0])
+    everyone = Group(grid.list_threads(0))
+    warpgroups = [everyone[list(range(first, first + WARPS * 32))] for first in (0, WARPS * 32)]
+    base = grid.find_shared_base(0)
+    engine.access(store(_place(5), Space.SHARED, 16), warpgroups[0], base + np.arange(WARPS * 32) * 16)
+    engine.sync.proxy_fence(everyone, [Space.SHARED])
+    engine.barriers.bar(everyone, _place(2), 0, None, "sync")
+    for line, warpgroup in enumerate(warpgroups, 6):
+        engine.wgmma.fence(warpgroup)
+        rows = Rows(np.array([[base >> 4]]) + np.arange(WARPS * 32), 1)
+        engine.wgmma.issue_all([warpgroup], _place(line), [rows], frozenset({1}))
+        engine.wgmma.commit(warpgroup)
+        engine.wgmma.wait(warpgroup, 0)
+    engine.access(store(_place(8), Space.SHARED, 16), warpgroups[1], base + np.arange(WARPS * 32) * 16)
+    (finding,) = engine.findings
+    assert (finding.rule.code, finding.other) == ("PTX0940", _place(6))

@@ -153,3 +153,15 @@ even: mul.lo.u32 %r6, %t, 3;
 shfl.sync.bfly.b32 {target}, %r6, 1, 31, -1;
 done: st.global.u32 [%o], %r5;""")
     assert outputs(text) == [[int(t ^ 1) * (1 if t < 32 and t % 2 == 0 else 3) for t in T]]
+
+
+def test_lanes_at_two_places_do_not_wait_for_lanes_that_exit_later() -> None:
+    text = make_branches(
+        "redux.sync.add.u32 %r5, 1, -1;",
+        "@%p2 bra late;\nredux.sync.add.u32 %r5, 1, -1;\nbra.uni done;\n"
+        "late: add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 100; @%p3 bra late;\nret;",
+        "mov.u32 %r9, 0;",
+    )
+    late = (T % 2 == 0) & (T > 40)
+    expected = np.where(late, 0, np.where(T < 32, 32, 32 - late.sum()))
+    assert outputs(text) == [expected.tolist()]

@@ -223,6 +223,20 @@ def test_products_of_several_ctas_overflow() -> None:
     assert finding.endswith("the result is inf in row 0, column 0 of D (6144 times)")
 
 
+@pytest.mark.parametrize("issuer", [0, 1])
+def test_a_product_of_a_pair_overflows_in_the_first_cta(issuer: int) -> None:
+    m, n = 256, 32
+    shared, tensor = np.zeros((2, SPACE), "u1"), np.zeros((2, 128, 512), "u4")
+    first = second = 0
+    for cta, a in enumerate((LARGE, ZERO)):
+        first = t.place(shared[cta], A_AT, np.full((m // 2, 16), a, "u2"), Swizzle.B32)
+        second = t.place(shared[cta], 0, np.full((n // 2, 16), LARGE, "u2"), Swizzle.B32)
+    bits = descriptor("f16", m, n, ("bf16", "bf16"), "f32")
+    text = instruction("tcgen05.mma.cta_group::2.kind::f16", bits, str(first), second)
+    with pytest.raises(PtxError, match=r"is inf in row 0, column 0 of D \(4096 times\)"):
+        t.run(text, shared, tensor, check="strict,numerics", issuer=issuer)
+
+
 def test_rows_in_tensor_memory_are_judged_by_themselves() -> None:
     assert tcgen05(ONE, ONE, special=INF) == []
     assert tcgen05(ONE, ONE) == []

@@ -6,7 +6,7 @@ Knows no program and no address map: places, threads and bytes are plain values.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import IntEnum, StrEnum, unique
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,7 @@ class Sem(StrEnum):
         return self in (Sem.ACQUIRE, Sem.ACQ_REL, Sem.SC)
 
 
+@unique
 class Family(IntEnum):
     """The agent of an access: a thread, or an asynchronous operation that a thread started."""
 

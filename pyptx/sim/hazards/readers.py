@@ -340,9 +340,8 @@ class Readers:
         repeats = same_warp & (records.operation[old >> 6] == 0) & (masks[0] & ~masks[1] == 0)
         repeats &= np.minimum(*masks) >= 0
         crowds = np.flatnonzero((masks[0] < 0) & (masks[1] < 0))
-        if len(crowds):
-            same_threads = records.mask[old[crowds] >> 6] == records.mask[new[crowds] >> 6]
-            repeats[crowds] = same_warp[crowds] & same_threads
+        same_threads = records.mask[old[crowds] >> 6] == records.mask[new[crowds] >> 6]
+        repeats[crowds] = same_warp[crowds] & same_threads
         return repeats
 
     def _follows(self, old: int, thread: int, ref: int) -> bool:

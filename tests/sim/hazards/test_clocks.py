@@ -276,3 +276,16 @@ def test_threads_that_learn_at_a_wait_for_their_own_copies() -> None:
         engine.access(make(place(line), Space.GLOBAL, 4, sem, Scope.GPU), warp[[lane]], np.array([DATA]))
     engine.copies.wait_cp(warp)
     assert not len(engine.findings)
+
+
+def test_ctas_that_meet_hand_on_what_a_warp_knows_of_another_cluster() -> None:
+    ctas = Ctas(3)
+    writer = ctas.threads(2, range(32))
+    ctas.store(3, ctas.threads(2, [0]))
+    ctas.release(4, writer)
+    ctas.acquire(5, ctas.threads(0, range(32)))
+    # A fence needs to know at once what the warp has acquired.
+    ctas.engine.sync.proxy_fence(ctas.threads(0, range(32)), [Space.GLOBAL])
+    ctas.bar(Group(np.concatenate([ctas.threads(cta).threads for cta in range(2)])))
+    ctas.load(6, ctas.threads(0, range(32, 64)))
+    assert ctas.found() == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Group, Hazards, Place, Scope, Sem, Space, atomic, load, store
+from pyptx.sim.hazards import Group, Hazards, Place, Scope, Sem, Space, load, store
 from pyptx.sim.hazards.rows import Rows
 from pyptx.sim.hazards.state import Grid
 
@@ -164,12 +164,12 @@ def test_fences_of_several_ctas_in_one_order() -> None:
 
 
 @pytest.mark.parametrize("missing", range(WARPS))
-def test_atomics_of_many_threads_at_many_places_are_all_remembered(missing: int) -> None:
+def test_strong_stores_of_many_threads_at_many_places_are_all_remembered(missing: int) -> None:
     ctas = Ctas(1)
     group, random = ctas.everyone, np.random.default_rng(missing)
-    add = atomic(_place(5), Space.SHARED, 4, Sem.RELAXED, Scope.CTA)
+    strong = store(_place(5), Space.SHARED, 4, Sem.RELAXED, Scope.CTA)
     for _ in range(4):
-        ctas.engine.access(add, group, random.permutation(len(group)) % 16 * 4)
+        ctas.engine.access(strong, group, random.permutation(len(group)) % 16 * 4)
     assert ctas.codes() == []
     arrivals = group.threads[(group.threads - group.first) >> 5 != missing]
     ctas.engine.barriers.bar(Group(arrivals), _place(7), 1, 96, "sync")

@@ -119,10 +119,12 @@ def test_a_thread_may_know_each_member_of_a_crowd_by_another_barrier(is_ordered:
     # Another CTA, which has not synchronized, keeps the first update in the log.
     engine, grid = make_engine(64, 2)
     threads, add = grid.list_threads(0), atomic(place(2), Space.SHARED, 4, Sem.RELAXED, Scope.CTA)
-    engine.access(add, Group(threads[40:41]), np.array([0]))
+    # Without the barrier, no update observes the one of the other warp.
+    first, last = threads[[40, 0]] if is_ordered else threads[[0, 40]]
+    engine.access(add, Group(np.array([first])), np.array([0]))
     if is_ordered:
         engine.barriers.bar(Group(threads), place(3), 0, None, "sync")
-    engine.access(add, Group(threads[:1]), np.array([0]))
+    engine.access(add, Group(np.array([last])), np.array([0]))
     engine.barriers.warp_sync(Group(threads[:32]), place(4), 0xFFFFFFFF)
     engine.access(store(place(5), Space.SHARED, 4), Group(threads[7:8]), np.array([0]))
     assert list_codes(engine) == ([] if is_ordered else ["PTX0901"])
@@ -143,12 +145,12 @@ def test_atomics_do_not_race_but_plain_reads_of_them_do() -> None:
     for warp in range(2):
         engine.access(add, Group(np.arange(32) + 32 * warp), np.zeros(32, np.int64))
     assert list_codes(engine) == []
-    engine.barriers.warp_sync(Group(np.arange(32, 64)), place(3), 0xFFFFFFFF)
-    # By now the second warp's own atomics are ordered; the first one's are not.
-    engine.access(load(place(4), Space.SHARED, 4), Group(np.array([40])), np.array([0]))
+    engine.barriers.warp_sync(Group(np.arange(32)), place(3), 0xFFFFFFFF)
+    # By now the first warp's own atomics are ordered; those of the second one, which observed them, are not.
+    engine.access(load(place(4), Space.SHARED, 4), Group(np.array([8])), np.array([0]))
     (finding,) = engine.findings
     assert finding.other_agent is not None
-    assert (finding.rule.code, finding.other_agent.warp) == ("PTX0901", 0)
+    assert (finding.rule.code, finding.other_agent.warp) == ("PTX0901", 1)
 
 
 def test_strong_accesses_of_two_sizes_race() -> None:

@@ -80,7 +80,7 @@ def load(
             for row in _split_duplicates(rows, lanes.cta[positions], memory.cluster):
                 act_on_mbarriers(site, lanes, lambda m, row=row: m.transfer(row, np.full(len(row), -size)))
 
-    memory.effects.issue_each(BULK, lanes.index, lanes.shape.lanes, land, in_group=False, mbarrier_rows=barrier_rows)
+    memory.effects.issue_each(BULK, lanes.index, lanes.shape.lanes, land, mbarrier_rows=barrier_rows)
     return True
 
 

@@ -129,7 +129,7 @@ def schedule_effect(
         finally:
             tensor.assumes_allocated = False
 
-    memory.effects.issue_each(TCGEN05, lanes.index, lanes.shape.lanes, land, in_group=False)
+    memory.effects.issue_each(TCGEN05, lanes.index, lanes.shape.lanes, land)
 
 
 def find_firsts(lanes: Lanes) -> Array:

@@ -230,7 +230,7 @@ def _commit(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs:
         targets: Array = ends[positions][is_target[positions]]
         act_on_mbarriers(site, active, lambda m: m.arrive(m.find_rows(targets), np.ones(len(targets), np.int64)))
 
-    site.memory.effects.issue_each(TCGEN05, active.index, active.shape.lanes, land, in_group=False, mbarrier_rows=rows)
+    site.memory.effects.issue_each(TCGEN05, active.index, active.shape.lanes, land, mbarrier_rows=rows)
 
 
 BUILDERS: dict[str, Builder] = {"tcgen05": _tcgen05}

@@ -131,7 +131,7 @@ def _cancel_for_all(
             act_on_mbarriers(site, lane, partial(_transfer_response, signals))
 
     rows = act_on_mbarriers(site, active, lambda m: np.array([m.find_rows(signals) for *_, signals in targets]))
-    memory.effects.issue_each("store", active.index, active.shape.lanes, land, in_group=False, mbarrier_rows=rows)
+    memory.effects.issue_each("store", active.index, active.shape.lanes, land, mbarrier_rows=rows)
 
 
 def _transfer_response(signals: Array, mbarriers: MBarriers) -> None:

@@ -106,14 +106,16 @@ class Effects:
         self.pending.append(Effect(agent, lanes, *numbers, lambda _: land(), False, mbarrier_rows))
 
     def issue_each(
-        self, agent: str, lanes: Array, total: int, land: Callable[[Array], None], in_group: bool = True,
+        self, agent: str, lanes: Array, total: int, land: Callable[[Array], None],
         mbarrier_rows: Array | None = None,
     ) -> None:  # fmt: skip
-        """Queue equal effects of several lanes as one, which may land for some of them, by position in `lanes`."""
+        """Queue equal effects of several lanes as one, which may land for some of them, by position in `lanes`. Those
+        that signal mbarriers, and those of tcgen05, are in no group."""
         if self.sink is not None:
             land = self.sink.wrap_effects(land)
         if self.on_landed_each is not None:
             land, self.on_landed_each = _chain_each(land, self.on_landed_each), None
+        in_group = mbarrier_rows is None and agent != TCGEN05
         groups, positions = self._number_lanes(agent, lanes, total, in_group)
         if self._lands_now(agent):
             land(positions)

@@ -19,11 +19,12 @@ class Record:
         self.effects = Effects(eager)
         self.landings: list[tuple[str, list[int]]] = []
 
-    def issue(self, name: str, lanes: list[int], in_group: bool = True) -> None:
+    def issue(self, name: str, lanes: list[int], signals: bool = False) -> None:
         def land(positions: Any) -> None:
             self.landings.append((name, [lanes[position] for position in positions]))
 
-        self.effects.issue_each("copy", np.array(lanes), LANES, land, in_group)
+        rows = np.zeros((len(lanes), 1), np.int64) if signals else None
+        self.effects.issue_each("copy", np.array(lanes), LANES, land, rows)
 
 
 def test_eager_ones_land_at_once() -> None:
@@ -50,8 +51,8 @@ def test_a_wait_lands_what_its_own_lanes_issued() -> None:
 
 def test_the_oldest_of_every_lane_lands_first() -> None:
     record = Record()
-    record.issue("a", [0, 2], in_group=False)
-    record.issue("b", [0, 2, 4], in_group=False)
+    record.issue("a", [0, 2], signals=True)
+    record.issue("b", [0, 2, 4], signals=True)
     assert record.effects.land_oldest()
     assert record.landings == [("a", [0, 2]), ("b", [4])]
     assert record.effects.land_oldest()
@@ -64,7 +65,7 @@ def test_at_random_every_lane_lands_once_and_sometimes_by_itself() -> None:
     for seed in range(300):
         record = Record()
         for name in "abc":
-            record.issue(name, [0, 2, 4, 6], in_group=False)
+            record.issue(name, [0, 2, 4, 6], signals=True)
         chance = Random(seed)
         while record.effects.pending:
             record.effects.land_some(chance, 2)

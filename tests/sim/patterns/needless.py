@@ -36,14 +36,13 @@ NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
     ("hopper/fp8_gemm", f"@%p10 {_BULK}", f"@%p10 {_READ}"): (1, _END),
     ("hopper/grouped_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
     ("hopper/grouped_gemm", f"@%p25 {_BULK}", f"@%p25 {_READ}"): (1, _END),
-    ("blackwell/two_sm_gemm", _BEFORE, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
+    ("blackwell/two_sm_gemm", _BEFORE, "remove"): (
+        6, f"{_ADDRESS}; {_FREED}; those of the slices are for kernels that use the columns again"),
     ("blackwell/two_sm_gemm", _AFTER, "remove"): (
         3, f"{_ADDRESS}; {_FREED}; the third follows a wait for shared memory only"),
     ("blackwell/two_sm_gemm", "bar.warp.sync 4294967295;", "remove"): (
-        1, _TOGETHER),
-    ("blackwell/two_sm_gemm", _LD, "remove"): (7, _ONE_WAIT),
-    ("blackwell/two_sm_gemm", "barrier.cluster.wait;", "remove"): (
-        1, "the last one: each CTA has waited for all that its peer did to its memory"),
+        3, f"{_TOGETHER}; two follow a wait: {_NEW_BUFFERS}"),
+    ("blackwell/two_sm_gemm", _LD, "remove"): (3, _ONE_WAIT),
     ("blackwell/two_sm_gemm", f"@%p15 {_BULK}", f"@%p15 {_READ}"): (1, _END),
     ("blackwell/two_sm_gemm", "@%p15 cp.async.bulk.wait_group.read 1;", "remove"): (2, _NEW_BUFFERS),
     ("blackwell/two_sm_gemm", "@%p15 cp.async.bulk.wait_group.read 1;", "@%p15 cp.async.bulk.wait_group.read 2;"): (

@@ -53,7 +53,7 @@ clean:  ## remove .venv and everything generated that git ignores
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # One stamp per set of extras: a second run installs nothing until one of these files changes.
-$(VENV)/.tools $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: pyproject.toml setup.py pyptx/runtime/csrc/launch.c | $(VENV)/bin/python
+$(VENV)/.tools $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: pyproject.toml setup.py pyptx/runtime/csrc/*.c | $(VENV)/bin/python
 	$(PIP) install --quiet --editable '.[$*]'
 	@test '$*' != test || $(BIN)/python -m tools.browser >/dev/null
 	@touch $@

@@ -26,6 +26,7 @@ from pyptx.toolchain.tools import ToolMissing
 
 _LOG_SIZE = 16384
 _PORTABLE_CLUSTER = 8
+_DESTROYED = ("CUDA_ERROR_CONTEXT_IS_DESTROYED", "CUDA_ERROR_INVALID_CONTEXT")
 
 
 @dataclass(eq=False, slots=True)
@@ -77,14 +78,23 @@ def unload_retired() -> None:
         # Others only append, at any time.
         retired = [_RETIRED.pop() for _ in range(len(_RETIRED))]
         for context, loaded in retired:
-            if loaded.is_captured:
-                continue
-            call("cuCtxPushCurrent", context)
-            try:
-                call("cuCtxSynchronize")
-                call("cuModuleUnload", loaded.module)
-            finally:
-                call("cuCtxPopCurrent")
+            if not loaded.is_captured:
+                _unload(context, loaded.module)
+
+
+def _unload(context: int, module: int) -> None:
+    """Unload a module, unless its context is gone, and the module with it."""
+    try:
+        call("cuCtxPushCurrent", context)
+    except CallError as error:
+        if error.name in _DESTROYED:
+            return
+        raise
+    try:
+        call("cuCtxSynchronize")
+        call("cuModuleUnload", module)
+    finally:
+        call("cuCtxPopCurrent")
 
 
 def forget() -> None:

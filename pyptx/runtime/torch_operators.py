@@ -260,6 +260,8 @@ def _make_loop(full_name: str) -> Callable[..., Any]:
             ]
             for index in range(info.batch_size)
         ]
+        if not rows:
+            return _make_empty(overload(*_list_abstract(tensors, in_dims), **arguments), tensors[0].device)
         results = [overload(*row, **arguments) for row in rows]
         if isinstance(results[0], torch.Tensor):
             return torch.stack(results), 0
@@ -267,6 +269,22 @@ def _make_loop(full_name: str) -> Callable[..., Any]:
         return stacked, tuple(0 for _ in stacked)
 
     return loop
+
+
+def _list_abstract(tensors: Sequence[Any], in_dims: Sequence[int | None]) -> list[Any]:
+    """Return one element of a batch as tensors without data."""
+    shapes = [
+        tensor.shape if dim is None else (*tensor.shape[:dim], *tensor.shape[dim + 1 :])
+        for tensor, dim in zip(tensors, in_dims, strict=False)
+    ]
+    return [tensor.new_empty(shape, device="meta") for tensor, shape in zip(tensors, shapes, strict=True)]
+
+
+def _make_empty(results: Any, device: Any) -> tuple[Any, Any]:
+    """Return a batch of no elements like these results, with its dimensions."""
+    if isinstance(results, torch.Tensor):
+        return results.new_empty((0, *results.shape), device=device), 0
+    return tuple(_make_empty(result, device)[0] for result in results), tuple(0 for _ in results)
 
 
 @torch.compiler.assume_constant_result

@@ -206,6 +206,17 @@ def test_the_module_of_a_kernel_that_is_gone_is_unloaded(device: DeviceMemory) -
     assert modules.count_loaded() == before
 
 
+def test_a_module_may_outlive_its_context(device: DeviceMemory) -> None:
+    context = call("cuCtxCreate", None, 0, device.device)
+    add = add_scaled.for_arch("sm_90")
+    add(device.copy(A), device.copy(B), scale=2.0)
+    call("cuCtxDestroy", context)
+    del add
+    gc.collect()
+    a, b = device.copy(A), device.copy(B)
+    assert add_scaled.for_arch("sm_90")(a, b, scale=2.0).to_numpy().tolist() == (A + np.float32(2) * B).tolist()
+
+
 def test_threads_that_call_a_kernel_first_load_it_once(device: DeviceMemory) -> None:
     fresh = add_scaled.for_arch("sm_90")
     fresh.ptx(n=A.size)

@@ -301,6 +301,13 @@ def test_mapped_calls_run_once_per_element_of_the_batch() -> None:
     assert torch.allclose(cube, x.double() ** 3)
 
 
+def test_a_mapped_call_of_an_empty_batch_has_outputs_of_no_elements() -> None:
+    assert torch.vmap(product, in_dims=(0, None))(torch.empty(0, 32), X).shape == (0, 32)
+    square, cube = torch.vmap(powers)(torch.empty(0, 32, dtype=torch.float64))
+    assert square.shape == cube.shape == (0, 32)
+    assert square.dtype == torch.float64
+
+
 def test_mapped_calls_write_no_given_tensors() -> None:
     def run(row: Any) -> Any:
         return product(row, X, out=torch.zeros(32))

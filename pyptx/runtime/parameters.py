@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from pyptx.diagnostics import PtxError
 from pyptx.driver import AFTER_RESTART
 from pyptx.runtime.arrays import DeviceView
 from pyptx.runtime.bindings import check, find_library
@@ -35,7 +37,11 @@ def encode_plan(plan: Plan, addresses: Mapping[str, int]) -> bytes:
             value = plan.scalars[param.name]
             values[param.name] = value.address if isinstance(value, DeviceView) else value
         elif tensor in addresses:
-            values[param.name] = find_map(tiles[tensor], dims, addresses[tensor])
+            try:
+                values[param.name] = find_map(tiles[tensor], dims, addresses[tensor])
+            except PtxError as error:
+                named = [replace(d, message=f"`{tensor}`: {d.message}") for d in error.diagnostics]
+                raise PtxError(named) from None
     data, _ = encode_parameters(params, values, Buffers(AddressSpace()), None)
     return bytes(data)
 

@@ -62,6 +62,12 @@ def write_ranks(out: Any) -> None:
     ptx.ret()
 
 
+def test_a_tensor_that_is_aligned_too_little_for_its_map_is_named(device: DeviceMemory) -> None:
+    memory = {name: device.put(np.zeros(600, np.float32)) for name in "ab"}
+    with pytest.raises(PtxError, match=r"`a`: the tensor must be aligned to 16 bytes, but its address"):
+        launch(plan_call(tensor_copy, (16, 32)), {**memory, "a": memory["a"] + 4})
+
+
 def test_clusters_and_much_shared_memory_are_asked_for(device: DeviceMemory) -> None:
     out = device.put(np.full(2, 9, np.uint32))
     launch(plan_call(write_ranks), {"out": out})

@@ -99,8 +99,8 @@ def test_a_program_ends_with_the_command(tmp_path: Path, number: signal.Signals,
     (tmp_path / "program.py").write_text(RIGHT + waiting, "utf-8")
     (tmp_path / "site-packages").symlink_to(PROGRAMS)
     (tmp_path / "records").mkdir()
-    # A shell starts background jobs with the signal ignored.
-    command = ["env", "--default-signal=INT", sys.executable, "-m", "pyptx", "simulate"]
+    # A shell starts background jobs with one of these signals ignored, and `nohup` all jobs with the other.
+    command = ["env", "--default-signal=INT,HUP", sys.executable, "-m", "pyptx", "simulate"]
     command += ["--report", "report.json", "program.py"]
     environment = {
         "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "TMPDIR": str(tmp_path / "records")

@@ -26,7 +26,7 @@ OFFERED: list[tuple[type[object], str]] = [
     (NegPred, "reg"),
     (PipeRef, "left right"),
     (SharedAlloc, f"{SHARED} gmma_layout gmma_major size swizzle"),
-    (SharedSlice, f"{SHARED} alloc stage"),
+    (SharedSlice, f"{SHARED} alloc size stage"),
     (MbarrierArray, "address byte_offset count name"),
     (MbarrierRef, f"{BARRIER} array idx register"),
     (mbarrier.BarrierSlot, BARRIER),

@@ -11,7 +11,7 @@ from pyptx.check.symbols import Scope
 from pyptx.ir import BranchTargets, Function, ImmediateOperand, Instruction, Label
 from pyptx.isa import lookup
 from pyptx.isa.model import Match, Operand
-from pyptx.isa.traits import Traits
+from pyptx.isa.traits import Trait, Traits
 
 
 class Step(NamedTuple):
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
     @property
     def traits(self) -> Traits:
-        """What the instruction does beyond computing."""
+        """What the instruction does and computes."""
         if self.plan is not None:
             return self.plan.match.traits
         return lookup.find_traits(self.instruction.opcode, self.instruction.modifiers)
@@ -39,7 +39,7 @@ class Step(NamedTuple):
     @property
     def mov_value(self) -> int | None:
         """The integer that a `mov` writes, ignoring its guard; None for anything else."""
-        if self.plan is None or self.instruction.opcode != "mov":
+        if self.plan is None or self.traits.get(Trait.COMPUTES) != "copy":
             return None
         source = self.instruction.operands[-1]
         value = source.value if isinstance(source, ImmediateOperand) else None

@@ -46,8 +46,8 @@ BEFORE_WAIT = Rule(
 RULES = (BEFORE_WAIT,)
 
 _ACCESSES = frozenset((Trait.LOADS, Trait.STORES, Trait.UPDATES, Trait.ISSUES))
-_ADDRESSES = frozenset(("mov", "cvta", "add", "sub", "mad"))
-"""Opcodes that compute an address from another."""
+_ADDRESSES = ("copy", "offset")
+"""The values that are addresses if an operand is one."""
 _WIDE = frozenset((".u64", ".b64", ".s64"))
 
 
@@ -109,7 +109,7 @@ def _find_pointers(runs: list[Run]) -> dict[Register, str]:
         for step, (reads, writes) in steps:
             param = _find_loaded_parameter(step)
             origins = {param} if param else set[str]()
-            if step.instruction.opcode in _ADDRESSES:
+            if step.traits.get(Trait.COMPUTES) in _ADDRESSES:
                 origins = origins.union(*(names.get(register, ()) for register in reads))
             elif not param:
                 foreign.update(writes)

@@ -13,6 +13,7 @@ from pyptx.check.symbols import Kind
 from pyptx.diagnostics import Diagnostic, Rule
 from pyptx.ir import AddressOperand, LabelOperand, RegisterOperand, operand_span
 from pyptx.isa.model import Kind as OperandKind
+from pyptx.isa.traits import Trait
 
 _FRAME = """\
 .version 8.6
@@ -96,7 +97,7 @@ def _find_parameter_addresses(body: Body) -> set[str]:
         name = operands[0].name
         write_counts[name] = write_counts.get(name, 0) + 1
         source = operands[-1]
-        if step.instruction.opcode == "mov" and isinstance(source, LabelOperand):
+        if step.traits.get(Trait.COMPUTES) == "copy" and isinstance(source, LabelOperand):
             symbol = step.scope.find(source.name)
             if symbol is not None and symbol.kind is Kind.VARIABLE and symbol.entry:
                 raw.add(name)

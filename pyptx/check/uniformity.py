@@ -63,7 +63,6 @@ class Varies(IntEnum):
 
 
 _VARYING_SOURCES = ("%laneid", "%lanemask_")
-_BITWISE = frozenset(("and", "or", "xor", "not", "lop3"))
 _SOURCES = frozenset(("mov", "shfl"))
 """Other sources of varying values; all other instructions map uniform values to uniform ones."""
 
@@ -217,7 +216,7 @@ def _compute_result(step: Step, reads: list[Register], values: Values) -> Varies
     yields = step.traits.get(Trait.YIELDS)
     if yields is not None:
         return Varies.VARYING if yields == "varying" else Varies.UNIFORM
-    if opcode == "mov":
+    if step.traits.get(Trait.COMPUTES) == "copy":
         own = _classify_source(instruction)
         if own is not None:
             return own
@@ -226,7 +225,7 @@ def _compute_result(step: Step, reads: list[Register], values: Values) -> Varies
         return _compute_shuffle(instruction, values, reads)
     if worst is not Varies.THREAD:
         return worst
-    return _compute_from_thread(instruction)
+    return _compute_from_thread(instruction, step.traits.get(Trait.COMPUTES, ""))
 
 
 def _classify_source(instruction: Instruction) -> Varies | None:
@@ -248,16 +247,16 @@ def _compute_shuffle(instruction: Instruction, values: Values, reads: list[Regis
     return max((values.get(r, Varies.UNIFORM) for r in reads[1:]), default=Varies.UNIFORM)
 
 
-def _compute_from_thread(instruction: Instruction) -> Varies:
+def _compute_from_thread(instruction: Instruction, value: str) -> Varies:
     """Return how a value computed from the thread's x index varies: shifts, masks and comparisons by whole warps make
     it uniform."""
     number = _find_number(instruction)
-    if instruction.opcode in _BITWISE and not (number is not None and instruction.opcode == "and"):
+    if value == "bitwise" and not (number is not None and instruction.opcode == "and"):
         return Varies.THREAD
     if number is None and instruction.opcode == "div":
         return Varies.UNIFORM  # Usually by the block size, which gives the block's index.
     if number is None:
-        return Varies.THREAD if instruction.opcode in ("mov", "cvt", "add", "sub", "mad", "cvta") else Varies.VARYING
+        return Varies.THREAD if value in ("copy", "offset") else Varies.VARYING
     opcode, modifiers = instruction.opcode, instruction.modifiers
     if opcode == "shr":
         return Varies.UNIFORM if number >= _LANE_BITS else Varies.VARYING

@@ -1,4 +1,4 @@
-"""The effects of an instruction beyond computing, as listed in its section of the table.
+"""The effects of an instruction, and the kind of value it computes, as listed in its section of the table.
 
 A section's TRAITS assign these words to instructions of its MEANING, optionally with an object: `jumps:table`. Traits
 implied by the spelling are not repeated there: `.sync` gathers a warp.
@@ -75,6 +75,8 @@ class Trait(StrEnum):
     between its `lanes`."""
     CARRIES = "carries"
     """Copies bits unchanged: uninitialized data is harmless before it is used."""
+    COMPUTES = "computes"
+    """Returns a value of one of `VALUES`."""
     YIELDS = "yields"
     """Returns a `uniform` value, equal in all lanes of a warp, or a `varying` one, regardless of its operands."""
 
@@ -83,6 +85,17 @@ LEAVES = frozenset((Trait.RETURNS, Trait.EXITS))
 """The thread leaves the function or the kernel."""
 Traits = Mapping[Trait, str]
 """The traits of an instruction, each with its object or an empty string."""
+
+
+VALUES = {
+    "copy": "the operand itself",
+    "offset": "a value at a distance from an operand: an address, if the operand is one",
+    "bitwise": "a number each of whose bits comes from the operands' bits at the same position",
+    "pattern": "bits of the operands at other positions",
+    "part": "a number that is a part of an operand",
+    "mask": "a bit per lane",
+}
+"""The kinds of values that analyses of addresses, lanes and widths tell apart."""
 
 
 PROXIES = {

@@ -12,14 +12,12 @@ import pyptx
 from pyptx.isa import lookup, table
 from pyptx.isa.lookup import find_traits
 from pyptx.isa.model import Form, Kind, Match, Operand
-from pyptx.isa.traits import LEAVES, PROXIES, Trait
+from pyptx.isa.table import logic
+from pyptx.isa.traits import LEAVES, PROXIES, VALUES, Trait
 
 ROOT = Path(pyptx.__file__).parent
 
 OPCODES_ELSEWHERE = {
-    "check/body.py": "what `mov` writes",
-    "check/dependents.py": "which arithmetic makes an address of another",
-    "check/tensor_maps.py": "which arithmetic makes an address of another",
     "check/uniformity.py": "what arithmetic makes of values that differ between lanes",
     "check/warps.py": "what arithmetic makes of the index of a warp",
     "codegen": "how the Python of an instruction looks",
@@ -31,7 +29,6 @@ OPCODES_ELSEWHERE = {
     "sim/observers/checks/fences.py": "which check hears of an instruction",
     "sim/observers/checks/integers.py": "which arithmetic wraps",
     "sim/observers/checks/numerics.py": "which arithmetic makes NaN of numbers",
-    "sim/observers/checks/products.py": "how `wmma` spells its types",
     "sim/program/blocks.py": "what a mask of an address means",
     "sim/semantics": "what an instruction computes",
     "sim/execution/transfers.py": "which bits an instruction carries where",
@@ -122,6 +119,19 @@ def test_every_simulated_engine_has_a_proxy() -> None:
     assert engines - {"fabric"} == PROXIES.keys()
 
 
+def test_every_value_is_one_that_analyses_tell_apart() -> None:
+    computed = {match.traits[Trait.COMPUTES] for match in MATCHES if Trait.COMPUTES in match.traits}
+    assert computed == VALUES.keys()
+
+
+def test_logic_says_where_its_bits_come_from() -> None:
+    subjects = [
+        match for match in MATCHES
+        if match.form in logic.FORMS and match.form.opcode not in ("shl", "cnot")
+    ]  # fmt: skip
+    assert not _missing({Trait.COMPUTES}, subjects)
+
+
 def test_instructions_of_sync_gather_or_meet() -> None:
     subjects = [match for match in MATCHES if "sync" in match.modifiers]
     assert not _missing({Trait.GATHERS, Trait.MEETS}, subjects)
@@ -141,13 +151,15 @@ def test_instructions_without_operands_do_something() -> None:
         ("bar.warp.sync", {Trait.MEETS: "warp"}),
         ("barrier.cluster.arrive.aligned", {Trait.MEETS: "cluster", Trait.ALIGNED: ""}),
         ("shfl.down.b32", {Trait.GATHERS: "warp", Trait.CARRIES: ""}),
+        ("vote.sync.ballot.b32", {Trait.GATHERS: "warp", Trait.YIELDS: "uniform", Trait.COMPUTES: "mask"}),
         (
             "tcgen05.wait::ld.sync.aligned",
             {Trait.TENSOR: "", Trait.LANDS: "tcgen05", Trait.GATHERS: "warp", Trait.ALIGNED: ""},
         ),
         ("cp.async.bulk.prefetch.tensor.2d.L2.global.tile", {Trait.HINTS: ""}),
         ("mbarrier.try_wait.b64", {Trait.OPAQUE: "mbarrier", Trait.TESTS: "", Trait.SUSPENDS: "phase"}),
-        ("add.u32", {}),
+        ("add.u32", {Trait.COMPUTES: "offset"}),
+        ("mul.lo.u32", {}),
         ("nonsense.sync", {Trait.GATHERS: "warp"}),
     ],
 )

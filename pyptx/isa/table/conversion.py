@@ -9,6 +9,9 @@ MEANING = {
     "cvt": "Convert a value, or a pack of values, to another type.",
     "cvt.pack": "Convert two integers with saturation and pack them with the contents of a third register.",
 }
+TRAITS = {
+    "cvt": "computes:offset",
+}
 
 _CVT = "data-movement-and-conversion-instructions-cvt"
 _PACK = "data-movement-and-conversion-instructions-cvt-pack"

@@ -17,10 +17,12 @@ MEANING = {
     "getctarank": "Get the rank of the CTA that a shared-memory address belongs to.",
 }
 TRAITS = {
-    "mov": "carries",
+    "mov": "carries computes:copy",
     "shfl": "gathers:warp carries",
     "shfl.sync": "carries",
-    "prmt": "carries",
+    "prmt": "carries computes:pattern",
+    "cvta": "computes:offset",
+    "cvta.to": "computes:offset",
 }
 
 _MOV = "data-movement-and-conversion-instructions-mov"

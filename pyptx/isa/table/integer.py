@@ -32,6 +32,14 @@ MEANING = {
     "dp4a": "Accumulate the dot product of four pairs of bytes.",
     "dp2a": "Accumulate the dot product of two 16-bit halves with two bytes.",
 }
+TRAITS = {
+    "add": "computes:offset",
+    "sub": "computes:offset",
+    "mad": "computes:offset",
+    "brev": "computes:pattern",
+    "bfe": "computes:part",
+    "bfi": "computes:pattern",
+}
 
 _SEE = "integer-arithmetic-instructions-"
 _INT32_64 = "u32 u64 s32 s64"

@@ -16,6 +16,15 @@ MEANING = {
     "shl": "Shift left, filling with zeros.",
     "shr": "Shift right, filling with the sign bit or zeros.",
 }
+TRAITS = {
+    "and": "computes:bitwise",
+    "or": "computes:bitwise",
+    "xor": "computes:bitwise",
+    "not": "computes:bitwise",
+    "lop3": "computes:bitwise",
+    "shf": "computes:pattern",
+    "shr": "computes:part",
+}
 
 _SEE = "logic-and-shift-instructions-"
 _SHIFT_RIGHT = "b16 b32 b64 u16 u32 u64 s16 s32 s64"

@@ -14,6 +14,7 @@ from pyptx.check.flow import Register, collect_accesses
 from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand, UnaryOperand, VectorOperand, evaluate
 from pyptx.ir.operands import Operand
 from pyptx.isa.model import Kind
+from pyptx.isa.traits import Trait
 from pyptx.sim.program.assignment import find_successors
 from pyptx.sim.program.blocks import Block, Code, find_names, resolve_name
 
@@ -155,8 +156,8 @@ def find_read_registers(blocks: list[Block], code: Code) -> frozenset[Register]:
     return frozenset(register for step in steps for register in collect_accesses(step)[0])
 
 
-_LOGIC = frozenset(("and", "or", "xor", "not", "lop3", "prmt", "shf", "brev", "vote", "match", "bfi"))
-_TAKES_PARTS = frozenset(("shr", "bfe", "prmt", "shf"))
+_LOGIC = frozenset(("bitwise", "pattern", "mask"))
+_TAKES_PARTS = frozenset(("part", "pattern"))
 
 
 def find_bits(blocks: list[Block], code: Code) -> frozenset[Register]:
@@ -165,8 +166,8 @@ def find_bits(blocks: list[Block], code: Code) -> frozenset[Register]:
     registers: set[Register] = set()
     for block in blocks:
         for step in block.steps if block.code is code else ():
-            if step.plan is not None and step.instruction.opcode in _LOGIC:
+            if step.plan is not None and step.traits.get(Trait.COMPUTES) in _LOGIC:
                 registers.update(collect_accesses(step)[1])
-            if step.plan is not None and step.instruction.opcode in _TAKES_PARTS:
+            if step.plan is not None and step.traits.get(Trait.COMPUTES) in _TAKES_PARTS:
                 registers.update(collect_accesses(step)[0])
     return frozenset(registers)

@@ -43,8 +43,8 @@ def watch_warp_product(step: Step, inner: Function) -> Function | None:
         return None
     flat = [part for modifier in step.plan.match.modifiers for part in modifier.split(".")]
     types = [part for part in flat if part in _TYPES]
-    if step.instruction.opcode == "wmma":
-        types = types if len(types) == 4 else [types[0], "f16", "f16", types[-1]]
+    if len(types) == 2:  # `wmma` names only the types of D and C.
+        types = [types[0], "f16", "f16", types[-1]]
     if types[0] not in ("f16", "f32", "f64"):
         return None
     # The scale factors of A and B follow the metadata of a sparse A.

@@ -175,16 +175,21 @@ class Kernel:
         seed: int = 0,
         check: Check = "all",
         on_hazard: str = "raise",
+        stream: Any = None,
+        cooperative: bool = False,
+        programmatic: bool = False,
         **kwargs: Any,
     ) -> Result:
         """Run the kernel on the simulator: arrays for the inputs, as in a call; the outputs are allocated, and
         undefined until the kernel writes them, or passed as `out=`. Keywords are template parameters, shape variables,
         raw scalar parameters, and the options of `sim.run`: `precision`, `timeline`, `statistics`, `max_steps`,
-        `poison`, `watch`."""
+        `poison`, `watch`. A single launch runs the same in any `stream`, and `programmatic` or not: they are accepted
+        so that the arguments of a call are."""
         from pyptx.runtime import calls
 
         options = {name: kwargs.pop(name) for name in _RUN_OPTIONS if name in kwargs}
         options |= {"schedule": schedule, "seed": seed, "check": check, "on_hazard": on_hazard}
+        options["cooperative"] = cooperative
         return calls.simulate(self._bind(calls.bind, inputs, args, out, grid, kwargs, depth=4), **options)[0]
 
     @hide_frames

@@ -236,6 +236,8 @@ def check_keywords(kernel: str, keywords: Collection[str], names: Sequence[str],
     close = [match for name in unknown for match in get_close_matches(name, [*names, *options], 1)]
     if close:
         help = f"did you mean {', '.join(f'`{name}=`' for name in close)}?"
+        if any(name in options for name in unknown):
+            help = f"{kernel}.simulate(…) takes the options of simulated runs, {kernel}.ptx(…) those of PTX text"
         raise PtxError([SPECIALISATION.report(None, f"kernel `{kernel}`: unknown: {', '.join(unknown)}", help=help)])
 
 

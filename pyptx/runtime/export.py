@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pyptx import __version__
-from pyptx.diagnostics import PtxError
-from pyptx.dsl.origin import find_definition
 from pyptx.emitter import emit
 from pyptx.isa.limits import LARGEST_BLOCK, LARGEST_GRID, sm_limits
+from pyptx.runtime import planning
 from pyptx.runtime.c_launcher import write_header, write_source
-from pyptx.runtime.planning import Plan, list_excesses
-from pyptx.runtime.rules import DRIVER
+from pyptx.runtime.planning import Plan
 from pyptx.specs import Layout, Tile
 from pyptx.toolchain import Cubin, resources
 from pyptx.toolchain.fatbin import combine_images
@@ -51,12 +49,8 @@ def check_limits(plan: Plan, cubins: Sequence[Cubin]) -> None:
     definition = plan.definition
     for cubin in cubins:
         limits, static = sm_limits(cubin.target), resources(cubin)[definition.name].shared
-        problems = list_excesses(
-            plan, LARGEST_GRID, LARGEST_BLOCK, limits.threads_per_cta, limits.shared_per_cta, static
-        )
-        if problems:
-            message = f"`{definition.name}` for {cubin.target}: {'; '.join(problems)}"
-            raise PtxError([DRIVER.report(find_definition(definition.function), message)])
+        largest = LARGEST_GRID, LARGEST_BLOCK, limits.threads_per_cta, limits.shared_per_cta
+        planning.check_limits(plan, f"for {cubin.target}", *largest, static)
 
 
 def describe(plan: Plan, cubins: Sequence[Cubin], files: Mapping[str, bytes]) -> dict[str, Any]:

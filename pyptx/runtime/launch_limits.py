@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 
-from pyptx.diagnostics import PtxError
 from pyptx.driver import AFTER_RESTART
-from pyptx.dsl.origin import find_definition
+from pyptx.runtime import planning
 from pyptx.runtime.bindings import call, load_api
-from pyptx.runtime.planning import Plan, list_excesses
-from pyptx.runtime.rules import DRIVER
+from pyptx.runtime.planning import Plan
 
 
 def check_limits(plan: Plan, device: int, static: int = 0) -> None:
     """Raise PtxError if a launch exceeds what a device can run. `static`: bytes of static shared memory."""
-    problems = list_excesses(plan, *_list_limits(device), static)
-    if problems:
-        message = f"`{plan.definition.name}` on device {device}: {'; '.join(problems)}"
-        raise PtxError([DRIVER.report(find_definition(plan.definition.function), message)])
+    planning.check_limits(plan, f"on device {device}", *_list_limits(device), static)
 
 
 @cache

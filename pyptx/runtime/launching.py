@@ -69,7 +69,10 @@ def _submit(
     start, offsets = ctypes.addressof(buffer), [offset for _, offset, _ in loaded.layout]
     pointers = (ctypes.c_void_p * len(offsets))(*(start + offset for offset in offsets))
     config = _configure(plan, stream, attributes)
-    call("cuLaunchKernelEx", config, loaded.function, ctypes.addressof(pointers) if offsets else 0, 0)
+    try:
+        call("cuLaunchKernelEx", config, loaded.function, ctypes.addressof(pointers) if offsets else 0, 0)
+    except CallError as why:
+        raise make_error(plan, why, loaded.function) from None
 
 
 def is_small(loaded: Loaded, data: bytes) -> bool:
@@ -90,7 +93,7 @@ def make_launcher(
         try:
             check("cuLaunchKernelEx", code)
         except CallError as why:
-            raise make_error(plan, why) from None
+            raise make_error(plan, why, loaded.function) from None
         raise AssertionError
 
     grid = (*plan.grid, 1, 1)[:3]

@@ -8,20 +8,19 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pyptx.diagnostics import Diagnostic, Origin, PtxError
+from pyptx.diagnostics import Origin, PtxError
 from pyptx.driver import AFTER_RESTART, is_active
 from pyptx.dsl.lines import add_line_information, map_origins
-from pyptx.dsl.origin import find_definition
 from pyptx.emitter import emit
 from pyptx.ir import Param
 from pyptx.isa.targets import FIRST_PTX, Target, find_target
 from pyptx.runtime.bindings import CallError, call, get_capability, load_api
+from pyptx.runtime.failures import make_load_error
 from pyptx.runtime.launch_limits import check_limits
-from pyptx.runtime.planning import Plan
+from pyptx.runtime.planning import Plan, find_place
 from pyptx.runtime.rules import DRIVER
 from pyptx.sim.program.frames import lay_out
 from pyptx.toolchain import assemble_cached
-from pyptx.toolchain.messages import parse_log
 from pyptx.toolchain.tools import ToolMissing
 
 _LOG_SIZE = 16384
@@ -123,7 +122,7 @@ def _load(plan: Plan, device: int) -> Loaded:
         # Without the tools, the driver compiles the PTX.
         with suppress(ToolMissing):
             image = plan.kernel_trace.image or assemble_cached(text, target, origin_of=origins.get).data
-    handle = _load_image(plan, image + b"\0", text, origins)
+    handle = _load_image(plan, image + b"\0", text, origins, device)
     function = int(call("cuModuleGetFunction", handle, plan.definition.name.encode()))
     loaded = Loaded(handle, function, lay_out(plan.find_entry().params)[0])
     try:
@@ -145,11 +144,12 @@ def choose_target(plan: Plan, device: int) -> str:
     target = find_target(name)
     if not own.provides(target):
         message = f"`{plan.definition.name}` is for {name}, but device {device} is of sm_{capability}"
-        raise PtxError([DRIVER.report(None, message, help=f'k.for_arch("{own}"), if its instructions exist there')])
+        help = f'{plan.definition.name}.for_arch("{own}") makes one for it, if its instructions exist there'
+        raise PtxError([DRIVER.report(find_place(plan.definition), message, help=help)])
     return name if target.suffix or f"sm_{capability}" not in FIRST_PTX else f"sm_{capability}"
 
 
-def _load_image(plan: Plan, image: bytes, text: str, origins: Mapping[int, Origin | None]) -> int:
+def _load_image(plan: Plan, image: bytes, text: str, origins: Mapping[int, Origin | None], device: int) -> int:
     options = load_api().CUjit_option
     log = bytes(_LOG_SIZE)  # the driver writes into it, as cuda-bindings has it
     names = [options.CU_JIT_ERROR_LOG_BUFFER, options.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
@@ -157,10 +157,7 @@ def _load_image(plan: Plan, image: bytes, text: str, origins: Mapping[int, Origi
         return int(call("cuModuleLoadDataEx", image, len(names), names, [log, _LOG_SIZE]))
     except CallError as why:
         messages = log.rstrip(b"\0").decode("utf-8", "replace")
-        findings: tuple[Diagnostic, ...] = parse_log(messages, text, origins.get)
-        message, place = f"`{plan.definition.name}` cannot be loaded: {why}", find_definition(plan.definition.function)
-        notes = [] if findings else messages.splitlines()
-        raise PtxError([DRIVER.report(place, message, notes=notes), *findings], text) from None
+        raise make_load_error(plan, why, device, messages, text, origins.get) from None
 
 
 def _allow(plan: Plan, function: int) -> None:

@@ -19,6 +19,8 @@ from pyptx.dsl.run import Definition
 from pyptx.ir import Function, Module
 from pyptx.runtime import arguments
 from pyptx.runtime.arrays import Described, Unusable
+from pyptx.runtime.rules import DRIVER
+from pyptx.sim.program.shapes import LARGE_BLOCK, LARGE_GRID, MUCH_SHARED, PART_OF_CLUSTER
 from pyptx.specs import Tile
 
 MAP_SUFFIX = "_tma_desc"
@@ -143,26 +145,43 @@ def find_place(definition: Definition) -> PythonFrame | None:
     return None if place is None or is_ours(place.code) else place
 
 
-def list_excesses(
-    plan: Plan, grid: Sequence[int], block: Sequence[int], threads: int, shared: int, static: int
-) -> list[str]:
-    """Return what of a launch exceeds the limits of a device: of each extent of grids and blocks, of a block's threads,
-    and of bytes of shared memory, of which the kernel declares those that are static."""
+def suggest_simulating(definition: Definition) -> str:
+    """Return a clause that says how to run a call on the simulator. An exported kernel has no method for it."""
+    variable = "PYPTX_SIMULATE=1 in the environment"
+    if find_place(definition) is None:
+        return f"with {variable}, the same call checks the kernel on the CPU"
+    return f"{definition.name}.simulate(…) with the same arguments, or {variable}, checks the kernel on the CPU"
+
+
+def check_limits(
+    plan: Plan, where: str, grid: Sequence[int], block: Sequence[int], threads: int, shared: int, static: int
+) -> None:
+    """Raise PtxError if a launch exceeds the limits of a device: of each extent of grids and blocks, of a block's
+    threads, and of bytes of shared memory, of which the kernel declares those that are static."""
     subject = f"bytes of shared memory, {static} of them static," if static else "bytes of dynamic shared memory"
     definition, extents = plan.definition, (*plan.grid, 1, 1)[:3]
     checks = [
-        *((f"the grid's {axis}", *sizes) for axis, *sizes in zip("xyz", extents, grid, strict=True)),
-        *((f"the block's {axis}", *sizes) for axis, *sizes in zip("xyz", definition.block, block, strict=True)),
-        ("threads of a block", prod(definition.block), threads),
-        (subject, static + plan.kernel_trace.dynamic_shared, shared),
+        *((f"the grid's {axis}", *sizes, LARGE_GRID) for axis, *sizes in zip("xyz", extents, grid, strict=True)),
+        *(
+            (f"the block's {axis}", *sizes, LARGE_BLOCK)
+            for axis, *sizes in zip("xyz", definition.block, block, strict=True)
+        ),
+        ("threads of a block", prod(definition.block), threads, LARGE_BLOCK),
+        (subject, static + plan.kernel_trace.dynamic_shared, shared, MUCH_SHARED),
     ]
-    problems = [f"{subject} must not exceed {limit}, found {size}" for subject, size, limit in checks if size > limit]
+    problems = {
+        f"{subject} must not exceed {limit}, found {size}": help
+        for subject, size, limit, help in checks
+        if size > limit
+    }
     cluster = (*definition.cluster, 1, 1)[:3]
     if any(size % part for size, part in zip(extents, cluster, strict=True)):
-        problems.append(
-            f"the grid {write_extents(plan.grid)} must be a multiple of the cluster {write_extents(cluster)}"
-        )
-    return problems
+        problem = f"the grid {write_extents(plan.grid)} must be a multiple of the cluster {write_extents(cluster)}"
+        problems[problem] = PART_OF_CLUSTER
+    if problems:
+        message = f"`{definition.name}` {where}: {'; '.join(problems)}"
+        help = "; ".join(dict.fromkeys(problems.values()))
+        raise PtxError([DRIVER.report(find_place(definition), message, help=help)])
 
 
 def write_extents(extents: Sequence[int]) -> str:

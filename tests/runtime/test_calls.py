@@ -110,6 +110,11 @@ def test_several_outputs_are_a_tuple_and_templates_are_keywords() -> None:
     assert count.tolist() == [32]
 
 
+def test_simulate_takes_the_arguments_of_a_call() -> None:
+    result = add_scaled.simulate(A, B, scale=1.0, stream=0, programmatic=True, cooperative=True)
+    np.testing.assert_array_equal(result.outputs["c"], A + B)
+
+
 def test_simulate_counts_instructions() -> None:
     result = add_scaled.simulate(A, B, scale=1.0)
     assert result.stats.lanes == 1024
@@ -248,6 +253,11 @@ def test_a_grid_is_positive_integers(grid: Any) -> None:
         ({"scale": 1.0, "n": 10}, "n=10, but the arrays have 1000"),
         ({"scale": 1.0, "sclae": 2}, "unknown: sclae\nhelp: did you mean `scale=`?"),
         ({"scale": 1.0, "strem": 0}, "unknown: strem\nhelp: did you mean `stream=`?"),
+        (
+            {"scale": 1.0, "schedule": "lazy"},
+            "unknown: schedule\nhelp: add_scaled.simulate(…) takes the options of simulated runs, add_scaled.ptx(…) "
+            "those of PTX text",
+        ),
         ({"scale": 1.0, "q": 0}, "unknown: q\nhelp: pass by keyword: n"),
         ({}, "the raw parameter `scale` has no value\nhelp: pass scale= by keyword, or all in order: args=[scale]"),
         ({"scale": None}, "the raw parameter `scale` has no value"),

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,16 @@ import pytest
 
 from pyptx import Tile, kernel, ptx, smem
 from pyptx.diagnostics import PtxError
-from pyptx.dsl.lines import add_line_information
+from pyptx.dsl.lines import add_line_information, map_origins
 from pyptx.emitter import emit
 from pyptx.parser import parse
-from pyptx.runtime import bindings, modules
+from pyptx.runtime import bindings, failures, modules
+from pyptx.runtime.arrays import Described
 from pyptx.runtime.bindings import CallError, call, in_context
-from pyptx.runtime.failures import make_error
+from pyptx.runtime.exported import load_kernel
+from pyptx.runtime.failures import make_error, make_load_error
 from pyptx.runtime.launching import launch
+from pyptx.runtime.planning import make_plan
 from pyptx.types import f32, s32, u32
 from tests.messages import raises
 from tests.runtime.conftest import Activate
@@ -105,7 +109,36 @@ def test_ptx_that_the_driver_refuses_is_reported(device: DeviceMemory) -> None:
     with raises(PtxError, match="INVALID_PTX") as error:
         launch(replace(plan, module=parse(text)), {})
     (finding,) = error.value.diagnostics
-    assert finding.notes[0] == "<ptx>:6:13: error[PTX0401]: `%r1` is not declared here"
+    assert finding.notes[:2] == (
+        "the kernel is PTX 8.0 for sm_90a; device 0 is of sm_90, and its driver of CUDA 13.5",
+        "<ptx>:6:13: error[PTX0401]: `%r1` is not declared here",
+    )
+    assert (finding.help or "").startswith("add_scaled.check(…) and add_scaled.cubin(…), which needs ptxas, report")
+
+
+def test_lines_in_the_log_of_the_simulated_driver_are_those_of_python(device: DeviceMemory) -> None:
+    plan = plan_call(add_scaled, A.shape, B.shape, scale=1.0)
+    text, origins = emit(plan.module), map_origins(plan.module)
+    line = next(number for number, text in enumerate(text.splitlines(), 1) if "st.global" in text)
+    why = CallError("cuModuleLoadDataEx", 218, "CUDA_ERROR_INVALID_PTX", "invalid ptx")
+    log = f"<ptx>:{line}:5: error[PTX0105]: no\n<ptx>:1:1: error[PTX0001]: no"
+    (finding,) = make_load_error(plan, why, 0, log, text, origins.get).diagnostics
+    assert re.fullmatch(rf"\S+test_calls.py:\d+, line {line} of the PTX: error\[PTX0105\]: no", finding.notes[1])
+    assert finding.notes[2] == "<ptx>:1:1: error[PTX0001]: no"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (2, "free memory"), (209, "for_arch(…)"), (218, "add_scaled.cubin(…)"), (221, "install ptxas"),
+        (222, "newer driver"),
+    ],
+)  # fmt: skip
+def test_what_to_do_about_a_module_that_is_not_loaded(device: DeviceMemory, code: int, text: str) -> None:
+    plan = plan_call(add_scaled, A.shape, B.shape, scale=1.0)
+    why = CallError("cuModuleLoadDataEx", code, "CUDA_ERROR", "")
+    (finding,) = make_load_error(plan, why, 0, "", "", lambda line: None).diagnostics
+    assert text in (finding.help or "")
 
 
 def test_the_log_of_the_drivers_compiler_is_read(device: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,26 +162,79 @@ def test_the_log_of_the_drivers_compiler_is_read(device: DeviceMemory, monkeypat
     with raises(PtxError, match=r"`add_scaled` cannot be loaded: .*INVALID_PTX \(218\)") as error:
         launch(plan, dict.fromkeys("abc", 0))
     loading, assembly = error.value.diagnostics
-    assert loading.notes == ()
+    assert loading.notes == ("the kernel is PTX 8.0 for sm_90a; device 0 is of sm_90, and its driver of CUDA 13.5",)
     assert assembly.message.startswith("Illegal modifier '.f32' for instruction 'st'")
     assert re.search(r"test_calls.py:\d+: error\[PTX0710\]", str(error.value))
     assert "ptx.st(f32, ptx.addr(pc, offset), x)" in str(error.value)
 
 
+SIMULATING = (
+    "add_scaled.simulate(…) with the same arguments, or PYPTX_SIMULATE=1 in the environment, checks the kernel on the "
+    "CPU"
+)
+
+
 @pytest.mark.parametrize(
-    ("code", "name", "text"),
+    ("code", "remedy", "simulating"),
     [
-        (701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "add_scaled.resources(…) lists what a CTA needs"),
-        (719, "CUDA_ERROR_LAUNCH_FAILED", "add_scaled.simulate(…) with the same arguments"),
-        (905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "make the arrays in the stream that is captured"),
+        (1, "", f"{SIMULATING} and finds the cause"),
+        (2, "free memory of the device, ", f"{SIMULATING}, which has no such limit"),
+        (
+            701,
+            "use a smaller block, or let ptxas fit registers to it with raw_directives=[('maxntid', (128, 1, 1))]; "
+            "add_scaled.resources(…) lists",
+            f"{SIMULATING}, which has no such limit",
+        ),
+        (719, "", f"{SIMULATING} and finds the cause"),
+        (720, "use a smaller grid: ", f"{SIMULATING}, which has no such limit"),
+        (905, "a capture cannot wait for the stream of an array: make the arrays in the stream that is captured", ""),
+        (912, "use a smaller cluster: ", f"{SIMULATING}, which has no such limit"),
     ],
 )
-def test_what_to_do_about_each_kind_of_failure(code: int, name: str, text: str) -> None:
+def test_what_to_do_about_each_kind_of_failure(code: int, remedy: str, simulating: str) -> None:
+    """Both what to change, and that the simulator checks the kernel: without the limit where that was the cause."""
     plan = plan_call(add_scaled, A.shape, B.shape, scale=1.0)
-    (finding,) = make_error(plan, CallError("cuLaunchKernelEx", code, name, "")).diagnostics
-    assert text in (finding.help or "")
-    assert f"cannot be launched: cuLaunchKernelEx returned {name} ({code})" in finding.message
+    (finding,) = make_error(plan, CallError("cuLaunchKernelEx", code, "CUDA_ERROR", "")).diagnostics
+    assert (finding.help or "").startswith(remedy)
+    assert (finding.help or "").endswith(simulating)
+    assert f"cannot be launched: cuLaunchKernelEx returned CUDA_ERROR ({code})" in finding.message
     assert ("the context is lost" in " ".join(finding.notes)) is (code == 719)
+
+
+def test_an_exported_kernel_has_no_methods_to_recommend(tmp_path: Path) -> None:
+    add_scaled.export(tmp_path, n=1024)
+    plan = make_plan(load_kernel(tmp_path), [Described((1024,), "float32")] * 2, [], grid=None, positional=None,
+                     keywords={"scale": 1.0}, options=())  # fmt: skip
+    (fault,) = make_error(plan, CallError("cuLaunchKernelEx", 700, "CUDA_ERROR", "")).diagnostics
+    (large,) = make_error(plan, CallError("cuLaunchKernelEx", 701, "CUDA_ERROR", "")).diagnostics
+    simulating = "with PYPTX_SIMULATE=1 in the environment, the same call checks the kernel on the CPU"
+    assert fault.help == f"{simulating} and finds the cause"
+    assert large.help == f"use a smaller block; {simulating}, which has no such limit"
+
+
+def test_a_cooperative_grid_is_compared_with_what_runs_at_once(device: DeviceMemory) -> None:
+    fits = "device 0 can run 396 CTAs at the same time, 3 on each SM; the grid has 400"
+    with raises(PtxError, match="COOPERATIVE_LAUNCH_TOO_LARGE") as error:
+        use_both_memories(grid=(400,), stream=0, cooperative=True)
+    assert error.value.diagnostics[0].notes[-1] == fits
+    use_both_memories(grid=(2,), stream=0, cooperative=True)
+
+
+def test_registers_that_a_block_has_not_are_counted(device: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulated driver has no registers, so the numbers of the driver are made up."""
+    plan = plan_call(add_scaled, A.shape, B.shape, scale=1.0)
+    answers = iter((168, 96))
+
+    def answer(name: str, *args: Any) -> Any:
+        return next(answers) if name == "cuFuncGetAttribute" else call(name, *args)
+
+    monkeypatch.setattr(failures, "call", answer)
+    with in_context(0):
+        (finding,) = make_error(plan, CallError("cuLaunchKernelEx", 701, "CUDA_ERROR", ""), 1).diagnostics
+    assert (
+        finding.notes[-1]
+        == "with 168 registers per thread, a block on device 0 has at most 96 threads; this one has 128"
+    )
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

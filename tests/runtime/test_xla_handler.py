@@ -197,10 +197,23 @@ def test_what_the_driver_refuses_is_said(handler: Any, device: DeviceMemory, arr
         assert text is not None
         assert text.startswith("`add_scaled`: cuLibraryLoadData returned CUDA_ERROR_INVALID_PTX (218): ")
         assert "fma.xx" in text
+        assert text.splitlines()[-1].startswith("  help: check(...) and cubin(...) of the kernel, which needs ptxas, ")
         text = Xla(handler).call(*arrays, missing)
         assert text == f"`other`: cuLibraryGetKernel returned CUDA_ERROR_NOT_FOUND (500){REMEDY}"
         text = Xla(handler).call(*arrays, large)
         assert text == f"`add_scaled`: cuLaunchKernelEx returned CUDA_ERROR_INVALID_VALUE (1){REMEDY}"
+
+
+def test_a_grid_that_does_not_fit_at_once_is_refused_with_a_remedy(handler: Any, device: DeviceMemory) -> None:
+    out = device.put(np.zeros(1, np.uint32))
+    attributes = write(use_both_memories, grid=(20_000,), cooperative=True)
+    with in_context(0):
+        text = Xla(handler).call([], [(out, (1,))], attributes)
+    assert text is not None
+    assert text.startswith(
+        "`use_both_memories`: cuLaunchKernelEx returned CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE (720); use a smaller "
+    )
+    assert text.endswith("it runs on the simulator, which has no such limit")
 
 
 def test_buffers_and_attributes_of_another_call_are_refused(handler: Any, device: DeviceMemory, arrays: Arrays) -> None:

@@ -90,24 +90,10 @@ def count_parameters(driver: Driver, thread: Thread, handle: int, result: int) -
     write_pointer(result, len(driver.handles.get(handle, Kernel).layout))
 
 
-def count_resident(driver: Driver, device: int, kernel: Kernel, threads: int, dynamic: int) -> int:
-    """Return how many CTAs of a kernel fit on an SM, by threads and shared memory. Registers are the compiler's, which
-    the simulation does not run."""
-    limits = sm_limits(driver.devices[device].target)
-    if threads <= 0:
-        raise DriverError(Code.ERROR_INVALID_VALUE)
-    if threads > limits.threads_per_cta:
-        return 0
-    rounded = -(-threads // WARP_SIZE) * WARP_SIZE
-    shared = kernel.measure_shared(driver) + dynamic + limits.reserved_shared
-    by_shared = limits.shared // (-(-shared // limits.shared_granularity) * limits.shared_granularity or 1)
-    return max(0, min(limits.ctas, limits.threads // rounded, by_shared))
-
-
 @entry("cuOccupancyMaxActiveBlocksPerMultiprocessor", "result pointer int size")
 def get_resident(driver: Driver, thread: Thread, result: int, handle: int, threads: int, dynamic: int) -> None:
     device = driver.get_context(thread).device
-    write_int(result, count_resident(driver, device, driver.handles.get(handle, Kernel), threads, dynamic))
+    write_int(result, driver.handles.get(handle, Kernel).count_resident(driver, device, threads, dynamic))
 
 
 @entry("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", "result pointer int size uint")
@@ -138,7 +124,7 @@ def suggest_threads(
     most = min(limit if limit > 0 else 1024, kernel.find_attribute(driver, 0) or 1024)
     measure = _SHARED_SIZE(function) if function else None
     choices = [
-        (threads * count_resident(driver, device, kernel, threads, measure(threads) if measure else dynamic), threads)
+        (threads * kernel.count_resident(driver, device, threads, measure(threads) if measure else dynamic), threads)
         for threads in [*range(WARP_SIZE, most + 1, WARP_SIZE), most]
     ]
     resident, threads = max(choices)
@@ -161,7 +147,7 @@ def count_clusters(driver: Driver, thread: Thread, result: int, handle: int, add
     """Count the clusters that fit on the device, as if all its SMs could form clusters."""
     device = driver.get_context(thread).device
     kernel, config = driver.handles.get(handle, Kernel), read_config(address)
-    resident = count_resident(driver, device, kernel, prod(config.block), config.shared)
+    resident = kernel.count_resident(driver, device, prod(config.block), config.shared)
     write_int(result, resident * driver.devices[device].sms // (prod(config.cluster) or 1))
 
 
@@ -169,5 +155,5 @@ def count_clusters(driver: Driver, thread: Thread, result: int, handle: int, add
 def get_largest_cluster(driver: Driver, thread: Thread, result: int, handle: int, address: int) -> None:
     device = driver.get_context(thread).device
     kernel, config = driver.handles.get(handle, Kernel), read_config(address)
-    fits = count_resident(driver, device, kernel, prod(config.block), config.shared)
+    fits = kernel.count_resident(driver, device, prod(config.block), config.shared)
     write_int(result, limit_cluster(kernel) if fits else 0)

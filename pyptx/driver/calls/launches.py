@@ -82,6 +82,11 @@ def make_launch(driver: Driver, context: Context, kernel: Kernel, config: Config
         raise DriverError(Code.ERROR_INVALID_VALUE, text)
     if not all(cluster) or prod(cluster) > limit_cluster(kernel):
         raise DriverError(Code.ERROR_INVALID_CLUSTER_SIZE)
+    if config.cooperative:
+        most = kernel.count_resident(driver, device, prod(block), shared) * driver.devices[device].sms
+        if prod(grid) > most:
+            text = f"`{kernel.name}` has {prod(grid)} CTAs in a cooperative launch; the device can run {most} at once"
+            raise DriverError(Code.ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, text)
     request = Request(kernel, grid, block, shared, parameters, cluster, config.cooperative, find_callers())
     return Launch(context, request, config.attributes)
 

@@ -174,7 +174,7 @@ static _Atomic(Call *) calls[BUCKETS];
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 static Error *fail(const CallFrame *frame, const char *format, ...) {
-    char text[LOG_SIZE + 512];
+    char text[LOG_SIZE + 1024];
     va_list values;
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
@@ -191,17 +191,36 @@ static const void *find_attribute(const Attributes *attributes, const char *name
     return NULL;
 }
 
-static const char REMEDY[] =
-    "; with PYPTX_SIMULATE=1 in the environment while JAX compiles the function, it runs on the simulator, which finds "
-    "the cause";
+#define SIMULATE "with PYPTX_SIMULATE=1 in the environment while JAX compiles the function, it runs on the simulator, which "
+#define UNLIMITED "; " SIMULATE "has no such limit"
 
-/* Says what the driver refused for which kernel. A log names the cause itself. */
+enum { NO_MEMORY = 2, OUT_OF_RESOURCES = 701, COOPERATIVE_TOO_LARGE = 720, INVALID_CLUSTER_SIZE = 912 };
+
+/* Says what to do about a code. */
+static const char *find_remedy(int code, int is_loading) {
+    switch (code) {
+    case NO_MEMORY:
+        return "free memory of the device: JAX takes most of it at its start, unless XLA_PYTHON_CLIENT_PREALLOCATE is false";
+    case OUT_OF_RESOURCES:
+        return "use a smaller block, or fewer registers per thread by the directive maxntid; resources(...) of the kernel "
+               "lists them" UNLIMITED;
+    case COOPERATIVE_TOO_LARGE:
+        return "use a smaller grid: a cooperative launch runs all its CTAs at the same time" UNLIMITED;
+    case INVALID_CLUSTER_SIZE:
+        return "use a smaller cluster: more than 8 CTAs fit on few GPUs only" UNLIMITED;
+    }
+    return is_loading ? "check(...) and cubin(...) of the kernel, which needs ptxas, report what is wrong with its PTX, by "
+                        "lines of Python; its version must be known to the driver, and its target fit the device"
+                      : SIMULATE "finds the cause";
+}
+
+/* Says what the driver refused for which kernel, and what to do. */
 static Error *fail_driver(const CallFrame *frame, const char *function, int code, const char *log) {
     const Span *entry = find_attribute(&frame->attributes, "entry");
-    const char *name = NULL;
+    const char *name = NULL, *remedy = find_remedy(code, !strcmp(function, "cuLibraryLoadData"));
     driver.get_name(code, &name);
-    return fail(frame, "`%.*s`: %s returned %s (%d)%s%s", entry ? (int)entry->size : 0, entry ? entry->data : "", function,
-                name ? name : "an unknown error", code, *log ? ": " : REMEDY, log);
+    return fail(frame, "`%.*s`: %s returned %s (%d)%s%s%s%s", entry ? (int)entry->size : 0, entry ? entry->data : "",
+                function, name ? name : "an unknown error", code, *log ? ": " : "; ", log, *log ? "\n  help: " : "", remedy);
 }
 
 static Error *find_driver(const CallFrame *frame) {

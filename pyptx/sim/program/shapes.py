@@ -18,6 +18,13 @@ from pyptx.sim.rules import faults
 Dim = int | Sequence[int]
 Dim3 = tuple[int, int, int]
 _MOST = {"grid": LARGEST_GRID, "block": LARGEST_BLOCK}
+LARGE_GRID, LARGE_BLOCK = (
+    "put the largest extent in x, or let each CTA do more",
+    "use a smaller block and a larger grid",
+)
+PART_OF_CLUSTER = "round the grid up, and let the CTAs that are too many do nothing"
+MUCH_SHARED = "use fewer stages or smaller tiles"
+"""What to do about a launch that exceeds a limit."""
 _MOST_BITS = 256
 """The widest integer that an option accepts."""
 _MOST_CLUSTER = 16
@@ -88,7 +95,8 @@ def check_shape(program: Program, grid: Dim3, block: Dim3, cluster: Dim3, shared
 def _check_limits(function: Function, option: str, sizes: Dim3) -> None:
     for axis, number, limit in zip("xyz", sizes, _MOST[option], strict=True):
         if number > limit:
-            raise _make_shape_error(function, f"{option} is {sizes}; the limit in {axis} is {limit}")
+            help = LARGE_GRID if option == "grid" else LARGE_BLOCK
+            raise _make_shape_error(function, f"{option} is {sizes}; the limit in {axis} is {limit}", help)
 
 
 def _pad_to_dim3(values: Sequence[Any]) -> Dim3:
@@ -103,7 +111,7 @@ def _check_threads(function: Function, directives: Mapping[str, Sequence[Any]], 
         )
     threads, limit = block[0] * block[1] * block[2], THREADS_PER_CTA
     if threads > limit:
-        raise _make_shape_error(function, f"a block of {threads} threads; the limit is {limit}")
+        raise _make_shape_error(function, f"a block of {threads} threads; the limit is {limit}", LARGE_BLOCK)
     x, y, z = _pad_to_dim3(directives.get("maxntid", (limit,)))
     if threads > x * y * z:
         count = format_count("thread", threads)
@@ -119,7 +127,7 @@ def _check_cluster(function: Function, directives: Mapping[str, Sequence[Any]], 
         count = format_count("CTA", size)
         raise _make_shape_error(function, f"a cluster of {count}; the kernel's `.maxclusterrank` allows {rank[0]}")
     if any(g % c for g, c in zip(grid, cluster, strict=True)):
-        raise _make_shape_error(function, f"grid {grid} is not a multiple of the cluster {cluster}")
+        raise _make_shape_error(function, f"grid {grid} is not a multiple of the cluster {cluster}", PART_OF_CLUSTER)
 
 
 def _check_shared(program: Program, shared: int) -> None:
@@ -130,8 +138,8 @@ def _check_shared(program: Program, shared: int) -> None:
     if static + shared > limit:
         size = static + shared
         text = f"{size} bytes of shared memory, {static} of them declared; the limit of a CTA on {code} is {limit}"
-        raise _make_shape_error(program.entry.function, text)
+        raise _make_shape_error(program.entry.function, text, MUCH_SHARED)
 
 
-def _make_shape_error(function: Function, text: str) -> PtxError:
-    return faults.error(faults.LAUNCH_SHAPE, function.origin, text)
+def _make_shape_error(function: Function, text: str, help: str | None = None) -> PtxError:
+    return faults.error(faults.LAUNCH_SHAPE, function.origin, text, help=help)

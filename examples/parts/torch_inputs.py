@@ -14,6 +14,7 @@ import numpy as np
 from examples.parts import torch_references
 from examples.parts.example import Array, Example, Run, find_dtype
 from examples.parts.torch_references import Tensors
+from examples.parts.torch_scales import draw_factors
 from pyptx import Kernel, Tile
 
 torch: Any = import_module("torch")
@@ -77,7 +78,16 @@ def _draw_groups(tiles: tuple[Tile, ...], run: Run) -> Tensors:
     a, b = (draw(tile, run) for tile in tiles[:2])
     random = np.random.default_rng(0)
     weights = random.random(len(b)) * (random.random(len(b)) < 0.8) + 1e-9
-    return a, b, to_tensor(random.multinomial(len(a), weights / weights.sum()).astype(np.int32))
+    return a, b, to_tensor(random.multinomial(len(a), weights / weights.sum()).astype(find_dtype(tiles[2])))
+
+
+def _draw_blocks(tiles: tuple[Tile, ...], run: Run) -> Tensors:
+    """Return operands, factors near 1, as powers of two or e4m3, and alpha if the kernel takes it."""
+    operands = tuple(draw(tile, run) for tile in tiles[:2])
+    low, high = (124, 131) if operands[0].dtype == torch.float8_e4m3fn else (0x30, 0x41)
+    shapes = [tuple(tile.resolve_shape(dict(run.shape))) for tile in tiles[2:4]]
+    factors = tuple(draw_factors(shape, low, high, find_device()) for shape in shapes)
+    return (*operands, *factors, *(torch.full((1,), 0.5, device=find_device()) for _ in tiles[4:]))
 
 
 def _draw_cache(tiles: tuple[Tile, ...], run: Run) -> Tensors:
@@ -115,10 +125,14 @@ def _draw_rotation(tiles: tuple[Tile, ...], run: Run) -> Tensors:
 
 _DRAWS: dict[str, Callable[[tuple[Tile, ...], Run], Tensors]] = {
     "any/rotary": _draw_rotation,
+    "blackwell/block_scaled_gemm": _draw_blocks,
+    "blackwell/grouped_gemm": _draw_groups,
+    "blackwell/nvfp4_gemm": _draw_blocks,
     "hopper/attention_backward_dkv": _draw_for_keys,
     "hopper/attention_backward_dq": _draw_for_queries,
     "hopper/decode_attention": _draw_cache,
     "hopper/fp8_gemm": _draw_scaled,
     "hopper/grouped_gemm": _draw_groups,
     "patterns/grid_barrier": _draw_positive,
+    "rtx/block_scaled_gemm": _draw_blocks,
 }

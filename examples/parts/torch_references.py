@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from examples.parts.example import find_example
+from examples.parts.torch_scales import scale_blocks, scale_columns
 
 Tensors = tuple[Any, ...]
 """Inputs, or one tensor per output, None for a workspace."""
@@ -41,6 +42,21 @@ def multiply_scaled(a: Any, a_scale: Any, b: Any, b_scale: Any, **parameters: An
     return multiply(a.float() * a_scale, b.float() * b_scale)
 
 
+def multiply_blocks(a: Any, b: Any, a_scales: Any, b_scales: Any, alpha: Any) -> Any:
+    """Return alpha times the product of block-scaled operands, with factors in the order of tcgen05."""
+    return alpha * multiply(scale_blocks(a, a_scales), scale_blocks(b, b_scales))
+
+
+def multiply_columns(a: Any, b: Any, a_scales: Any, b_scales: Any) -> Any:
+    """Return the product of block-scaled operands, with factors in the order of `mma.sync`."""
+    return multiply(scale_columns(a, a_scales), scale_columns(b, b_scales))
+
+
+def multiply_and_scale(a: Any, b: Any, scale: Any) -> Any:
+    """Return the product times one factor."""
+    return multiply(a, b) * scale
+
+
 def multiply_groups(a: Any, b: Any, sizes: Any, **parameters: Any) -> Any:
     """Return the product of each group's rows and its weights."""
     del parameters
@@ -64,6 +80,11 @@ def attend(q: Any, k: Any, v: Any, *, causal: bool = False) -> Tensors:
         logarithms.append(scores.logsumexp(1))
         results.append(scores.sub_(logarithms[-1][:, None]).exp_() @ v[head].float())
     return torch.stack(results), torch.stack(logarithms)
+
+
+def attend_only(q: Any, k: Any, v: Any) -> Any:
+    """Return the result of attention without the log-sum-exp."""
+    return attend(q, k, v)[0]
 
 
 def attend_to_cache(q: Any, k: Any, v: Any, lengths: Any) -> Tensors:
@@ -212,6 +233,14 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "any/swiglu_backward": activate_backward,
     "any/transpose": transpose,
     "any/vector_add": operator.add,
+    "blackwell/attention": attend_only,
+    "blackwell/block_scaled_gemm": multiply_blocks,
+    "blackwell/grouped_gemm": multiply_groups,
+    "blackwell/nvfp4_gemm": multiply_blocks,
+    "blackwell/persistent_gemm": multiply,
+    "blackwell/ring_gemm": multiply,
+    "blackwell/tcgen05_tile": multiply,
+    "blackwell/two_sm_gemm": multiply,
     "hopper/attention": attend,
     "hopper/attention_backward_dkv": differentiate_keys,
     "hopper/attention_backward_dq": differentiate_queries,
@@ -229,4 +258,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "patterns/dependent_launch": operator.mul,
     "patterns/grid_barrier": normalize_by_sum,
     "patterns/kernel_timeline": copy_with_times,
+    "rtx/bf16_gemm": multiply,
+    "rtx/block_scaled_gemm": multiply_columns,
+    "rtx/fp8_gemm": multiply_and_scale,
 }

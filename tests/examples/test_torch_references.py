@@ -30,6 +30,11 @@ def widen_tensor(tensor: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
     return (tensor.double() if tensor.dtype.is_floating_point else tensor.long()).numpy()
 
 
+def test_every_example_of_a_real_size_has_a_reference() -> None:
+    """NumPy would take minutes on the host, and a job on a GPU has seconds."""
+    assert [example.name for example in load_examples() if example.large and example.name not in REFERENCES] == []
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_a_reference_agrees_with_that_in_numpy(example: Example, seed: int) -> None:
     run = example.runs[seed % len(example.runs)]

@@ -19,7 +19,7 @@ from tools.gpu.children import run_all, run_part
 
 VECTOR_ADD = find_example("any/vector_add")
 
-DEVICES = ("a100", "h100", "b200")
+DEVICES = ("a100", "h100", "b200", "rtx5090")
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,10 @@ import pytest
 
 import pyptx.driver
 from examples.parts.example import find_example
+from pyptx import PtxError
+from pyptx.runtime.bindings import call
 from tools.examples import readme
-from tools.gpu import jax_kernels, kernels, launches, models, torch_compilers
+from tools.gpu import jax_kernels, kernels, launches, models, several, torch_compilers
 from tools.gpu.__main__ import main
 from tools.gpu.checks import CHECKS, Machine, check
 from tools.gpu.children import run_all, run_part
@@ -35,9 +37,30 @@ def test_example_kernels_run_on_the_simulated_driver(seed: int, capsys: pytest.C
     lines = capsys.readouterr().out.splitlines()
     assert "example-kernels: ok, " in lines[1]
     assert "3 runs" in lines[1]
-    needy = [check for check in CHECKS if check.needs not in ((), ("PyTorch",))]
+    needy = [check for check in CHECKS if not {*check.needs} <= {"PyTorch", "two GPUs"}]
     assert "example-times: ok, 3 kernels ran on the simulated driver" in "\n".join(lines)
     assert sum(": not run, needs " in line for line in lines) == len(needy)
+
+
+@pytest.mark.parametrize("name", ["second-device", "devices-together", "peer-access", "torch-second-device"])
+def test_checks_of_several_gpus_need_a_second_one(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (chosen,) = (check for check in CHECKS if check.name == name)
+    pyptx.driver.activate("h100")
+    assert "two GPUs" in chosen.find_missing(Machine("sm_90a", is_simulated=True))
+    assert main(["--simulated", "h100", name]) == 0
+    needs = "not run, needs PyTorch with CUDA" if name.startswith("torch") else "ok, "
+    assert f"{name}: {needs}" in capsys.readouterr().out
+
+
+def test_without_peer_access_the_kernel_on_the_second_gpu_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyptx.driver.activate("h100", count=2)
+
+    def call_without_access(name: str, *args: object) -> object:
+        return None if name == "cuCtxEnablePeerAccess" else call(name, *args)
+
+    monkeypatch.setattr(several, "call", call_without_access)
+    with pytest.raises(PtxError, match="ILLEGAL_ADDRESS"):
+        several.peer_access(Machine("sm_90a", is_simulated=True))
 
 
 def test_a_wrong_result_fails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

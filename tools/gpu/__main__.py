@@ -22,8 +22,8 @@ from tools.gpu.checks import CHECKS, Check, Machine
 from tools.gpu.children import run_all
 
 FILES = (
-    "kernels", "launches", "exports", "programs", "tuning", "jax_kernels", "torch_compilers", "models", "bugs", "costs",
-    "benchmarks",
+    "kernels", "launches", "several", "exports", "programs", "tuning", "jax_kernels", "torch_compilers", "models",
+    "bugs", "costs", "benchmarks",
 )  # fmt: skip
 """The modules of checks."""
 RECORDED = "example-kernels-bit-for-bit"
@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.simulated:
         import pyptx.driver
 
-        pyptx.driver.activate(options.simulated)
+        pyptx.driver.activate(options.simulated, count=2)
     try:
         machine = _find_machine(options)
     except PtxError as why:

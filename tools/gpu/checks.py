@@ -11,6 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pyptx.runtime.bindings import call
+
 T = TypeVar("T")
 Function = Callable[["Machine"], str]
 """Returns what was compared, in a few words."""
@@ -80,8 +82,13 @@ def _has_jax(machine: Machine) -> bool:
     return bool(jax.default_backend() == "gpu")
 
 
+def _has_two_devices(machine: Machine) -> bool:
+    return int(call("cuDeviceGetCount")) > 1
+
+
 NEEDS: dict[str, Callable[[Machine], bool]] = {
     "a GPU": lambda machine: not machine.is_simulated,
+    "two GPUs": _has_two_devices,
     "PyTorch": _can_hold_tensors,
     "PyTorch with CUDA": _has_torch,
     "JAX with CUDA": _has_jax,

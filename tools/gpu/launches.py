@@ -36,10 +36,10 @@ TORCH = "PyTorch with CUDA"
 SIZE = 4096
 
 
-def copy_to_device(array: Array, stream: int) -> DeviceArray:
-    """Return a copy of an array, made in the order of a stream."""
-    copy = DeviceArray(Described(array.shape, array.dtype.name), 0, stream)
-    with in_context(0):
+def copy_to_device(array: Array, stream: int, device: int = 0) -> DeviceArray:
+    """Return a copy of an array, made in the order of a stream of the device."""
+    copy = DeviceArray(Described(array.shape, array.dtype.name), device, stream)
+    with in_context(device):
         call("cuMemcpyHtoDAsync", copy.address, array.ctypes.data, copy.nbytes, stream)
     return copy
 

@@ -82,7 +82,7 @@ EXAMPLE = Example(
     sass=("LDGSTS.E.BYPASS", "LDSM.16.M88.4", "HMMA.16816.F32.BF16"),
     flops=count_gemm_flops,
     order=TileOrder(BM, BN, BAND),
-    peer="matmul",
+    peer="matmul triton_matmul",
 )
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ EXAMPLE = Example(
     large={"n": 1 << 26},
     sass=("LDG.E.128", "STG.E.128"),
     traffic=lambda shape: 12 * shape["n"],
-    peer="add",
+    peer="add triton_add",
 )
 
 if __name__ == "__main__":

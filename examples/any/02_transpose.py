@@ -76,7 +76,7 @@ EXAMPLE = Example(
     large={"m": 8192, "n": 8192},
     sass=("STS", "LDS"),
     traffic=lambda shape: 8 * shape["m"] * shape["n"],
-    peer="transpose",
+    peer="transpose triton_transpose",
 )
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ EXAMPLE = Example(
     sass=("LDG.E.NA.128", "SHFL.BFLY", "ATOMG"),
     outputs=make_outputs,
     traffic=lambda shape: 4 * shape["m"] * shape["n"],
-    peer="sum",
+    peer="sum triton_sum",
 )
 
 if __name__ == "__main__":

@@ -95,6 +95,7 @@ EXAMPLE = Example(
     sass=("ATOMS", "RED"),
     outputs=lambda shape: [np.zeros(BINS, np.uint32)],
     traffic=lambda shape: shape["n"],
+    peer="bincount",
 )
 
 if __name__ == "__main__":

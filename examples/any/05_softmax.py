@@ -125,7 +125,7 @@ EXAMPLE = Example(
     sass=("LDG.E.NA.128", "MUFU.EX2"),
     kept=("n",),
     traffic=lambda shape: 8 * shape["m"] * shape["n"],
-    peer="softmax",
+    peer="softmax triton_softmax",
 )
 
 if __name__ == "__main__":

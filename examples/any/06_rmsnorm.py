@@ -89,7 +89,7 @@ EXAMPLE = Example(
     sass=("LDG.E.NA.128", "SHFL.BFLY", "MUFU.RSQ"),
     kept=("n",),
     traffic=lambda shape: 8 * shape["m"] * shape["n"],
-    peer="rms_norm",
+    peer="rms_norm triton_rms_norm",
 )
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ EXAMPLE = Example(
     sass=("LDG.E.NA.128", "SHFL.BFLY", "MUFU.RSQ"),
     kept=("n",),
     traffic=lambda shape: 4 * shape["m"] * shape["n"],
-    peer="layer_norm",
+    peer="layer_norm triton_layer_norm",
 )
 
 if __name__ == "__main__":

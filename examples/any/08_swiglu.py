@@ -94,7 +94,7 @@ EXAMPLE = Example(
     large={"m": 16384, "n": 14336},
     sass=("LDG.E.NA.128", "STG.E.128", "MUFU.EX2", "MUFU.RCP"),
     traffic=lambda shape: 6 * shape["m"] * shape["n"],
-    peer="swiglu",
+    peer="swiglu triton_swiglu",
 )
 
 if __name__ == "__main__":

@@ -124,6 +124,7 @@ EXAMPLE = Example(
     sass=("LDG.E.NA.128", "STG.E.128"),
     draw=draw,
     traffic=lambda shape: 4 * shape["s"] * (shape["h"] * shape["d"] + 2 * shape["half"]),
+    peer="rotary triton_rotary",
 )
 
 if __name__ == "__main__":

@@ -100,6 +100,7 @@ EXAMPLE = Example(
     large={"m": 16384, "n": 14336},
     sass=("LDG.E.NA.128", "STG.E.128", "MUFU.EX2", "MUFU.RCP"),
     traffic=lambda shape: 10 * shape["m"] * shape["n"],
+    peer="swiglu_backward triton_swiglu_backward",
 )
 
 if __name__ == "__main__":

@@ -162,6 +162,7 @@ EXAMPLE = Example(
     sass=("LDG.E.NA.128", "SHFL.BFLY", "MUFU.RSQ"),
     kept=("n",),
     traffic=lambda shape: (6 * shape["m"] + 4 * PARTS) * shape["n"],
+    peer="rms_norm_backward triton_rms_norm_backward",
 )
 
 if __name__ == "__main__":

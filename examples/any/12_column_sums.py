@@ -88,6 +88,7 @@ EXAMPLE = Example(
     large={"m": 396, "n": 4096},
     sass=("LDG.E.NA", "STS", "LDS"),
     traffic=lambda shape: (4 * shape["m"] + 2) * shape["n"],
+    peer="column_sums triton_column_sums",
 )
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.2D.2CTA", "UTCHMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x64", "UTMASTG.2D", "UGETNEXTWORKID"),
     flops=count_gemm_flops,
     order=TileOrder(ROWS * CTAS, COLUMNS, BAND, ctas=CTAS),
-    peer="matmul",
+    peer="matmul triton_matmul",
 )
 
 if __name__ == "__main__":

@@ -277,6 +277,7 @@ EXAMPLE = Example(
     draw=draw,
     flops=count_gemm_flops,
     order=TileOrder(ROWS * CTAS, COLUMNS, BAND, bytes=1, ctas=CTAS),
+    peer="mxfp8_matmul",
 )
 
 if __name__ == "__main__":

@@ -229,6 +229,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.2D.2CTA", "UTMALDG.3D.2CTA", "UTCHMMA.2CTA", "LDTM.x64", "UTMASTG.2D", "STG.E.128"),
     draw=draw,
     flops=lambda shape: 2 * shape["t"] * shape["n"] * shape["k"],
+    peer="grouped_matmul",
 )
 
 if __name__ == "__main__":

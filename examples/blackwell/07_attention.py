@@ -293,7 +293,7 @@ EXAMPLE = Example(
     large={"h": 16, "s": 16384, "d": HEAD},
     sass=("UTMALDG.3D", "UTCHMMA", "LDTM.x32", "STTM.x32", "MUFU.EX2", "FMNMX3", "USETMAXREG.TRY_ALLOC"),
     flops=count_flops,
-    peer="attention",
+    peer="attention cudnn_attention triton_attention",
 )
 
 if __name__ == "__main__":

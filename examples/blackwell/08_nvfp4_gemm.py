@@ -87,6 +87,7 @@ EXAMPLE = Example(
     draw=draw,
     flops=count_flops,
     order=scaled.EXAMPLE.order,
+    peer="nvfp4_matmul",
 )
 
 if __name__ == "__main__":

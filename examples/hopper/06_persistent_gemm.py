@@ -178,7 +178,7 @@ EXAMPLE = Example(
     ),
     flops=count_gemm_flops,
     order=TileOrder(BM * CTAS, BN, BAND, ctas=CTAS),
-    peer="matmul",
+    peer="matmul triton_matmul",
 )
 
 if __name__ == "__main__":

@@ -277,7 +277,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.3D", "HGMMA.64x128x16.F32.BF16", "MUFU.EX2", "USETMAXREG.TRY_ALLOC", "STSM.16.M88.4", "UTMASTG.3D"),
     fixed=("d",),
     flops=count_flops,
-    peer="attention cudnn_attention",
+    peer="attention cudnn_attention triton_attention",
 )
 
 if __name__ == "__main__":

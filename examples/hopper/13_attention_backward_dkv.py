@@ -246,6 +246,7 @@ EXAMPLE = Example(
     fixed=("d",),
     draw=draw,
     flops=lambda shape: 8 * shape["h"] * shape["s"] ** 2 * shape["d"] // (2 if shape.get("causal") else 1),
+    peer="attention_backward",
 )
 
 if __name__ == "__main__":

@@ -95,6 +95,7 @@ EXAMPLE = Example(
     draw=draw,
     outputs=make_outputs,
     traffic=lambda shape: 8 * shape["n"],
+    peer="divide_by_sum",
 )
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ EXAMPLE = Example(
     large={"n": 1024 * THREADS, "g": 1024},
     sass=("SR_GLOBALTIMERLO", "STG.E.128"),
     traffic=lambda shape: 8 * shape["n"],
+    peer="clone",
 )
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.2D", "LDSM.16.M88.4", "HMMA.16816.F32.BF16", "SYNCS"),
     flops=count_gemm_flops,
     order=TileOrder(BLOCK, BLOCK, BAND),
-    peer="matmul",
+    peer="matmul triton_matmul",
 )
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.2D", "LDSM.16.M88.4", "QMMA.16832.F32.E4M3.E4M3", "SYNCS"),
     flops=count_gemm_flops,
     order=TileOrder(BLOCK, BLOCK, BAND, bytes=1),
+    peer="fp8_matmul fp8_matmul_fast",
 )
 
 if __name__ == "__main__":

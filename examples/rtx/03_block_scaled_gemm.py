@@ -213,6 +213,7 @@ EXAMPLE = Example(
     draw=draw,
     flops=count_gemm_flops,
     order=TileOrder(BLOCK, BLOCK, BAND, bytes=1),
+    peer="mxfp8_matmul",
 )
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.sim.launch.prepared import MAX_STEPS
-from pyptx.sim.launch.room import find_machine_memory
+from pyptx.sim.launch.room import find_free_memory
 from pyptx.sim.reports.findings import group_by_cause
 from pyptx.sim.reports.graph import HangReport
 from pyptx.sim.rules import faults
@@ -205,7 +205,7 @@ def _build_request(args: argparse.Namespace) -> Request:
         raise Misused(f"--timeline {args.timeline}: there is no directory {Path(args.timeline).parent}")
     dims = {name: _parse_dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
     specs = [arguments.parse_argument(text) for text in args.arg]
-    arguments.require_room(specs, find_machine_memory())
+    arguments.require_room(specs, find_free_memory())
     sources, kernel, launch, names = _load_kernel(args.files, args.entry, specs)
     if _strip_kernel_name(args.files[0]).endswith(".py"):
         own = [name for name in (*sim_kernels.OF_THE_KERNEL, "entry") if getattr(args, name) not in _NOT_GIVEN]

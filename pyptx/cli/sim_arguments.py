@@ -88,7 +88,7 @@ def require_room(specs: Sequence[Spec], available: int) -> None:
     """Reject arrays that do not fit into memory."""
     size = sum(DTYPES[spec.type].itemsize * math.prod(spec.shape) for spec in specs if spec.shape is not None)
     if size > available:
-        raise Unusable(f"the arrays of --arg take {size >> 20} MiB, this machine has {available >> 20} MiB of memory")
+        raise Unusable(f"the arrays of --arg take {size >> 20} MiB, this machine has {available >> 20} MiB free")
 
 
 def shorten(text: str) -> str:

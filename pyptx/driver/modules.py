@@ -19,13 +19,14 @@ from pyptx.driver.compiled import CodeFile
 from pyptx.driver.device_runtime import link_device_runtime
 from pyptx.driver.images import read_image
 from pyptx.ir import Function, Module, VarDecl, visit
-from pyptx.isa.limits import STATIC_SHARED, THREADS_PER_CTA, WARP_SIZE, entry_registers, sm_limits
+from pyptx.isa.limits import STATIC_SHARED, THREADS_PER_CTA, entry_registers, sm_limits
 from pyptx.isa.targets import find_target
 from pyptx.parser import parse
 from pyptx.sim.base.formats import Array
 from pyptx.sim.execution.codegen import compile_text
 from pyptx.sim.launch.hosted import LoadedModule
 from pyptx.sim.program.frames import lay_out, measure_declaration
+from pyptx.toolchain.residency import occupancy
 
 if TYPE_CHECKING:
     from pyptx.driver.process import Driver
@@ -96,16 +97,11 @@ class Kernel:
 
     def count_resident(self, driver: Driver, device: int, threads: int, dynamic: int) -> int:
         """Return how many CTAs fit on an SM, by threads and shared memory. Registers are the compiler's, which the
-        simulation does not run."""
-        limits = sm_limits(driver.devices[device].target)
+        simulation does not run, so a GPU may hold fewer."""
         if threads <= 0:
             raise DriverError(Code.ERROR_INVALID_VALUE)
-        if threads > limits.threads_per_cta:
-            return 0
-        rounded = -(-threads // WARP_SIZE) * WARP_SIZE
-        shared = self.measure_shared(driver) + dynamic + limits.reserved_shared
-        by_shared = limits.shared // (-(-shared // limits.shared_granularity) * limits.shared_granularity or 1)
-        return max(0, min(limits.ctas, limits.threads // rounded, by_shared))
+        shared = self.measure_shared(driver) + dynamic
+        return occupancy(driver.devices[device].target, threads, registers=0, shared=shared).ctas
 
     def _list_directives(self) -> dict[str, Sequence[int | str]]:
         return {directive.name: directive.values for directive in self.function.directives}

@@ -72,3 +72,41 @@ print(try_call("cuFuncSetCacheConfig", add, 2), try_call("cuKernelSetCacheConfig
 print(try_call("cuKernelSetCacheConfig", add, 2, 1), try_call("cuKernelSetCacheConfig", 5, 2, 0))
 """
     assert run(run_program, program) == "0 0\n101 400\n"
+
+
+def test_a_cooperative_grid_has_as_many_ctas_as_fit(run_program: Run) -> None:
+    program = """\
+result = ctypes.c_int()
+def try_both(grid, threads, shared):
+    pointers = (ctypes.c_void_p * 4)(*[ctypes.addressof(ctypes.c_uint64(0))] * 4)
+    sizes = (grid, 1, 1, threads, 1, 1, shared)
+    attribute = ctypes.create_string_buffer(struct.pack("<Q64s", 2, b"\\1"))
+    config = struct.pack("<7I4xQQI4x", *sizes, 0, ctypes.addressof(attribute), 1)
+    return (try_call("cuLaunchCooperativeKernel", add, *sizes, 0, pointers),
+            try_call("cuLaunchKernelEx", config, add, pointers, None))
+
+for threads, shared in ((1024, 0), (1, 0), (32, 40000), (64, 0)):
+    name = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+    most = 132 * ask(name, add, threads, shared)
+    print(try_both(most, threads, shared), try_both(most + 1, threads, shared), end=" ")
+print(try_both(100000, 1024, 0), launch(add, 100000, 1, 0, 0, 0, 0))
+"""
+    process = run_program(START + program, check="none")
+    assert process.stdout == "(0, 0) (720, 720) " * 4 + "(720, 720) 0\n", process.stderr
+    assert process.stderr.splitlines()[-1] == (
+        "pyptx: cuLaunchKernelEx: `add` has 100000 CTAs in a cooperative launch; the device can run 264 at once: "
+        "launch at most as many per SM as cuOccupancyMaxActiveBlocksPerMultiprocessor returns"
+    )
+
+
+def test_a_node_of_a_graph_becomes_cooperative_only_if_its_ctas_fit(run_program: Run) -> None:
+    program = """\
+graph, node, edges = ask("cuGraphCreate", 0), ctypes.c_uint64(), ctypes.c_uint64()
+pointers = (ctypes.c_void_p * 4)(*[ctypes.addressof(ctypes.c_uint64(0))] * 4)
+for grid in (264, 265):
+    description = struct.pack("<Q7I4xQ3Q", add, grid, 1, 1, 1024, 1, 1, 0, ctypes.addressof(pointers), 0, 0, 0)
+    call("cuGraphAddKernelNode_v2", ctypes.byref(node), graph, None, 0, description)
+    print(try_call("cuGraphKernelNodeSetAttribute", node.value, 2, struct.pack("<I60x", 1)))
+"""
+    process = run_program(START + program)
+    assert process.stdout == "0\n720\n", process.stderr

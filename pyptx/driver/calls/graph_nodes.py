@@ -434,14 +434,14 @@ def set_executable_awaited(driver: Driver, thread: Thread, handle: int, node: in
     _replace(_find_copy(driver, handle, node, WaitEvent.kind)[1], WaitEvent(_get_event(driver, event)))
 
 
-def _set_attributes(node: Node, attributes: dict[int, bytes]) -> None:
+def _set_attributes(driver: Driver, node: Node, attributes: dict[int, bytes]) -> None:
     """Give the launch of a node other attributes."""
     if not isinstance(node.operation, Launch):
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    request = node.operation.request
+    context, request = node.operation.context, node.operation.request
     config = Config(request.grid, request.block, request.shared, 0, attributes)
-    request = replace(request, cluster=config.cluster, cooperative=config.cooperative)
-    node.operation = Launch(node.operation.context, request, attributes)
+    launch = make_launch(driver, context, request.kernel, config, request.parameters)
+    node.operation = replace(launch, request=replace(launch.request, stack=request.stack))
 
 
 @entry("cuGraphKernelNodeGetAttribute", "pointer int result")
@@ -456,11 +456,11 @@ def get_attribute(driver: Driver, thread: Thread, handle: int, attribute: int, r
 def set_attribute(driver: Driver, thread: Thread, handle: int, attribute: int, value: int) -> None:
     node = _find(driver, handle, Launch.kind)
     if isinstance(node.operation, Launch):
-        _set_attributes(node, node.operation.attributes | {attribute: read(value, _ATTRIBUTE_SIZE)})
+        _set_attributes(driver, node, node.operation.attributes | {attribute: read(value, _ATTRIBUTE_SIZE)})
 
 
 @entry("cuGraphKernelNodeCopyAttributes", "pointer pointer")
 def copy_attributes(driver: Driver, thread: Thread, target: int, source: int) -> None:
     other = _find(driver, source, Launch.kind)
     if isinstance(other.operation, Launch):
-        _set_attributes(get_node(driver, target), other.operation.attributes)
+        _set_attributes(driver, get_node(driver, target), other.operation.attributes)

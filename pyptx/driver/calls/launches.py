@@ -85,7 +85,10 @@ def make_launch(driver: Driver, context: Context, kernel: Kernel, config: Config
     if config.cooperative:
         most = kernel.count_resident(driver, device, prod(block), shared) * driver.devices[device].sms
         if prod(grid) > most:
-            text = f"`{kernel.name}` has {prod(grid)} CTAs in a cooperative launch; the device can run {most} at once"
+            text = (
+                f"`{kernel.name}` has {prod(grid)} CTAs in a cooperative launch; the device can run {most} at once: "
+                "launch at most as many per SM as cuOccupancyMaxActiveBlocksPerMultiprocessor returns"
+            )
             raise DriverError(Code.ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, text)
     request = Request(kernel, grid, block, shared, parameters, cluster, config.cooperative, find_callers())
     return Launch(context, request, config.attributes)

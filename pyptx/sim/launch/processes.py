@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pyptx.diagnostics import PtxError
 from pyptx.sim.launch.forking import UNSENDABLE, call_in_copies
-from pyptx.sim.launch.room import find_machine_memory
+from pyptx.sim.launch.room import find_free_memory
 
 Item = TypeVar("Item")
 Output = TypeVar("Output")
@@ -123,7 +123,7 @@ def _list_other_threads() -> list[str]:
 
 def _count_that_fit() -> int:
     """Return how many processes fit into memory if each takes what this one has taken."""
-    return find_machine_memory() // (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    return find_free_memory() // (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
 def _is_sendable(output: object) -> bool:

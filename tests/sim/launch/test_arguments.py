@@ -161,7 +161,7 @@ def test_clusters_start_in_order_or_in_batches_from_the_end(by: int) -> None:
 
 
 def test_the_largest_grid_starts_at_once_and_one_that_is_resident_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "find_machine_memory", lambda: 32 << 30)
+    monkeypatch.setattr(room, "find_free_memory", lambda: 32 << 30)
     largest = (2**31 - 1, 65535, 65535)
     machine = sim.Machine(parse(NUMBER), args=[OUT, 1], grid=largest, schedule="adversarial", seed=1)
     assert machine.registers(cta=largest[0] * largest[1] * largest[2] - 1)

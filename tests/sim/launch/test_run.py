@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
+import subprocess
+import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.launch import room
+from pyptx.sim.launch.prepared import Options, prepare_launch
 from tests.sim.kernels import HEAD, assert_reported, kernel
 
 BODY = "mov.u32 %r0, %ctaid.x;\nst.global.u32 [%o], %r0;"
@@ -159,39 +162,59 @@ def test_ctas_have_one_name_everywhere(code: str, body: str, grid: int | tuple[i
             assert code in ("PTX0901", "PTX0960")
 
 
-def test_a_resident_grid_needs_memory_for_registers_and_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(tile: int, shared: int, threads: int) -> int:
-        module = parse(kernel("mov.u32 %r0, tile; st.global.u32 [%o], %t;", module=f".shared .b8 tile[{tile}];"))
-        out = np.zeros(threads, np.int32)
+@pytest.mark.parametrize("check", ["all", "none"])
+@pytest.mark.parametrize(("block", "shared", "local"), [(1, 0, 8), (32, 8192, 8), (1024, 0, 8), (1024, 0, 512)])
+def test_the_memory_of_a_resident_grid_is_known_before_it_starts(
+    check: str, block: int, shared: int, local: int
+) -> None:
+    text = f".local .b32 values[{local // 4}]; st.local.u32 [values], %t;"
+    module, grid, is_checked = parse(kernel(text)), 4096 // min(block, 128), check == "all"
 
-        def fits(memory: int) -> bool:
-            monkeypatch.setattr(room, "find_machine_memory", lambda: memory)
-            try:
-                sim.run(module, grid=8, block=threads, args=(out,), shared=shared, cooperative=True)
-            except PtxError:
-                return False
-            return True
+    def run(grid: int) -> None:
+        sim.run(module, grid=grid, block=block, args=(OUT,), shared=shared, check=check, cooperative=True)
 
-        return bisect_left(range(1 << 17), True, key=fits)
-
-    monkeypatch.setattr(room, "_SMALL", 0)
-    registers = 8 * 32 * (4 + 4 + 8 + 1)
-    assert measure(64, 0, 32) == registers + 8 * 64
-    assert measure(64, 0, 64) == 2 * registers + 8 * 64
-    assert measure(64, 2048, 32) == registers + 8 * (64 + 2048)
-    assert measure(4096, 0, 32) == registers + 8 * 4096
+    options = Options(grid=grid, block=block, args=(OUT,), shared=shared, cooperative=True)
+    estimate = room.estimate_size(prepare_launch(module, None, options, is_checked=is_checked).launch, grid)
+    run(1)
+    tracemalloc.start()
+    run(grid)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.7 < estimate / peak < 1.4
 
 
-def test_the_memory_of_a_container_is_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cgroup = tmp_path / "memory.max"
+def test_the_limit_of_a_container_is_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cgroup, memory = tmp_path / "memory.max", tmp_path / "meminfo"
     monkeypatch.setattr(room, "_CGROUP", cgroup)
-    machine = room.find_machine_memory()
-    assert machine == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for text, memory in (("max\n", machine), (f"{3 << 20}\n", 3 << 20), (f"{machine + 1}\n", machine)):
+    monkeypatch.setattr(room, "_MEMORY", memory)
+    assert room.find_free_memory() == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory.write_text("MemTotal:       24000 kB\nMemAvailable:    9000 kB\n")
+    for text, size in (("max\n", 9000 << 10), (f"{3 << 20}\n", 3 << 20), (f"{9001 << 10}\n", 9000 << 10)):
         cgroup.write_text(text)
-        assert room.find_machine_memory() == memory
+        assert room.find_free_memory() == size
     cgroup.write_text(f"{1 << 20}\n")
     monkeypatch.setattr(room, "_SMALL", 0)
-    words = "not enough memory to run 2048 CTAs (131072 threads) at once: their registers and shared memory take 0 GiB"
+    words = "not enough memory to run 2048 CTAs (131072 threads) at once: they take 0 GiB"
     for block in (64, (8, 4, 2)):
         assert_reported(kernel(BODY), "PTX1107", words, args=(OUT,), grid=2048, block=block, cooperative=True)
+
+
+def test_a_resident_grid_of_a_hundred_million_threads_is_refused_before_it_takes_memory() -> None:
+    program = f"""
+import resource, numpy
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+_, limit = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, limit))
+module = parse({kernel("st.global.u32 [%o], %t;")!r})
+for check in ("all", "none"):
+    try:
+        sim.run(module, grid=100000, block=1024, args=[numpy.zeros(1024, "i4")], check=check, cooperative=True)
+    except PtxError as why:
+        print(why.diagnostics[0].message.partition(":")[0])
+"""
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    lines = process.stdout.splitlines()
+    assert lines[0] == "not enough memory to run 100000 CTAs (102400000 threads) at once", process.stderr
+    assert lines[1].startswith("not enough memory "), process.stderr

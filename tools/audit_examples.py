@@ -15,12 +15,15 @@ from dataclasses import dataclass, field
 
 from examples.parts.example import Example, Run, list_paths, load_example, name_example
 from pyptx.diagnostics import PtxError
+from pyptx.isa.targets import find_target
+from pyptx.sim.numerics.tensor_core import CORES
 from tools.examples.account import Account, make_account
 from tools.examples.machines import MACHINES
 from tools.examples.rivals import RIVALS
 from tools.examples.runs import ORDERS
 from tools.examples.times import find_rates
 
+Identity = tuple[object, ...]
 COLUMNS = ("shapes", "orders", "conflicts", "spills", "registers", "shared", "CTAs/SM", "limit", "ceiling")
 
 
@@ -34,15 +37,15 @@ class Verdict:
     problems: list[str] = field(default_factory=list[str])
 
 
-def judge(example: Example) -> Verdict:
-    """Make every run in every order."""
+def judge(example: Example, target: str) -> Verdict:
+    """Make every run in every order on a target."""
     verdict, results = Verdict(), dict[str, set[bytes]]()
     for run in example.runs:
         before = len(verdict.problems)
         for order in ORDERS:
-            verdict.orders += judge_run(example, run, order, verdict, results.setdefault(str(run), set()))
+            verdict.orders += judge_run(example, run, order, target, verdict, results.setdefault(str(run), set()))
         try:
-            example.simulate(run, poison=True, check="none").verify()
+            example.simulate(run, target, poison=True, check="none").verify()
         except (AssertionError, PtxError) as error:
             verdict.problems.append(f"{run}, uninitialized memory: {first_line(error)}")
         verdict.shapes += len(verdict.problems) == before
@@ -54,10 +57,12 @@ def judge(example: Example) -> Verdict:
     return verdict
 
 
-def judge_run(example: Example, run: Run, order: tuple[str, int], verdict: Verdict, results: set[bytes]) -> bool:
+def judge_run(
+    example: Example, run: Run, order: tuple[str, int], target: str, verdict: Verdict, results: set[bytes]
+) -> bool:  # fmt: skip
     """Make a run in an order; return whether it was right and without findings."""
     try:
-        outcome = example.simulate(run, schedule=order[0], seed=order[1], statistics=True)
+        outcome = example.simulate(run, target, schedule=order[0], seed=order[1], statistics=True)
         outcome.verify()
     except (AssertionError, PtxError) as error:
         verdict.problems.append(f"{run}, {order[0]} {order[1]}: {first_line(error)}")
@@ -89,18 +94,34 @@ def describe(verdict: Verdict, account: Account, example: Example) -> list[str]:
 def audit_example(name: str) -> tuple[str, int]:
     """Return the rows of an example and what went wrong, as text, and the number of problems."""
     example = load_example(next(path for path in list_paths() if name_example(path) == name))
-    verdict, lines = judge(example), list[str]()
+    verdicts, problems, lines = dict[Identity, Verdict](), list[str](), list[str]()
     for target in example.targets:
-        account = make_account(example, target)
+        account, identity = make_account(example, target), identify(example, target)
+        if identity not in verdicts:
+            verdicts[identity] = judge(example, target)
+            problems += [f"{target}: {problem}" for problem in verdicts[identity].problems]
+        verdict = verdicts[identity]
         if account.spills or example.make(target).check(**example.large):
-            verdict.problems.append(f"{target}: spills or findings")
+            problems.append(f"{target}: spills or findings")
         lines += [format_row(example.name, target, describe(verdict, account, example)), f"    {account}"]
     figure, source = RIVALS.get(example.name, ("none known", ""))
     lines.append(f"    published: {figure}{f' ({source})' if source else ''}; on a GPU: {find_rates(example.name)}")
-    if verdict.conflicts and example.conflicts:
+    if example.conflicts and any(verdict.conflicts for verdict in verdicts.values()):
         lines.append(f"    * {example.conflicts}")
-    lines += [f"    WRONG {problem}" for problem in verdict.problems]
-    return "\n".join(lines), len(verdict.problems)
+    lines += [f"    WRONG {problem}" for problem in problems]
+    return "\n".join(lines), len(problems)
+
+
+def identify(example: Example, target: str) -> Identity:
+    """Return what the runs on a target depend on: the PTX of each, apart from the directives that name the target, and
+    how its tensor cores sum."""
+    kernel = example.make(target)
+    texts = [
+        "\n".join(line for line in kernel.ptx(**run.shape).splitlines() if not line.startswith((".version", ".target")))
+        for run in example.runs
+    ]
+    core = CORES[find_target(target).arch] if any("mma" in text for text in texts) else None
+    return *texts, core
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -115,6 +115,7 @@ EXAMPLE = Example(
     runs=(Run({}, atol=1e-4),),
     large={},
     sass=("UTMALDG.2D", "UTCHMMA", "UTCBAR", "LDTM.x32"),
+    flops=lambda _: 2 * M * N * K,
 )
 
 if __name__ == "__main__":

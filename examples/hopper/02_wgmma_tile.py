@@ -87,6 +87,7 @@ EXAMPLE = Example(
     runs=(Run({}, atol=1e-4),),
     large={},
     sass=("UTMALDG.2D", "HGMMA.64x64x16.F32.BF16"),
+    flops=lambda _: 2 * M * N * K,
 )
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ EXAMPLE = Example(
     runs=(Run({}, atol=1e-4),),
     large={},
     sass=("UTCHMMA", "UTCBAR", "LDTM.x32"),
+    flops=lambda _: 2 * M * N * K,
 )
 
 if __name__ == "__main__":

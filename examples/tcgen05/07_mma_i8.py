@@ -59,6 +59,7 @@ EXAMPLE = Example(
     runs=(Run({}),),
     large={},
     sass=("UTCIMMA", "UTCBAR", "LDTM.x32"),
+    flops=lambda _: 2 * M * N * K,
 )
 
 if __name__ == "__main__":

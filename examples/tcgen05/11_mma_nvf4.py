@@ -97,6 +97,7 @@ EXAMPLE = Example(
     large={},
     sass=("UTCOMMA", "UTCCP", "UTCBAR", "LDTM.x32"),
     draw=draw,
+    flops=lambda _: 2 * M * N * K,
 )
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ EXAMPLE = Example(
     runs=(Run({}, atol=1e-4),),
     large={},
     sass=("UTCHMMA.WS", "UTCBAR", "LDTM.x16"),
+    flops=lambda _: 2 * TILES * M * N * K,
 )
 
 if __name__ == "__main__":

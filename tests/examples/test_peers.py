@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from examples.parts.bench import compute
 from examples.parts.example import Example, Run, load_examples
-from examples.parts.peers import list_peers
+from examples.parts.peers import Tensors, list_peers
 from examples.parts.torch_inputs import torch
 
 NEEDS_GPU = {"cudnn_attention", "mxfp8_matmul", "nvfp4_matmul", "rms_norm_backward"}
@@ -33,8 +35,8 @@ def test_a_peer_computes_the_same(example: Example, capsys: pytest.CaptureFixtur
             assert_same(example, run, work(), expected)
 
 
-def assert_same(example: Example, run: Run, result: object, expected: tuple[object, ...]) -> None:
-    results = result if isinstance(result, tuple) else (result,)
+def assert_same(example: Example, run: Run, result: Any, expected: Tensors) -> None:  # noqa: ANN401
+    results = cast("Tensors", result if isinstance(result, tuple) else (result,))
     for place, output in zip(PLACES.get(example.name, range(len(results))), expected, strict=False):
         if output is None or (example.name in PARTS and place):
             continue

@@ -53,6 +53,38 @@ def test_loops_are_branches_back_and_only_the_innermost_count() -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4] ;\n /*0011*/ @!P0 BRA `(.L_x_9) ;",
+        "UTMALDG.2D [UR8], [UR4] ;\n /*0011*/ @P0 BRA.U.ANY `(.L_x_9) ;",
+        "STG.E [R2], R4 ;\n /*0011*/ EXIT ;\n /*0012*/ BRA `(.L_x_9) ;",
+        "BRA `(.L_x_9) ;",
+    ],
+    ids=["wait", "lanes", "behind the code", "padding"],
+)
+def test_a_branch_back_that_repeats_no_work_is_no_loop(body: str) -> None:
+    inserted = f".L_x_9:\n /*0010*/ {body}\n"
+    assert list_loops(inserted) == []
+    place = "        /*0070*/" if "EXIT" in body else "        /*0020*/"
+    assert len(list_loops(SASS.replace(place, inserted + place))) == 1
+
+
+def test_a_problem_of_one_size_is_limited_by_the_sms_that_it_uses() -> None:
+    account = make_account(find_example("hopper/wgmma_tile"), "sm_90a")
+    assert account.clocks["loads into SMs"] == pytest.approx(2 * 64 * 64 * 2 / 69)
+    assert account.ceiling == "4.0 TFLOP/s"
+
+
+def test_targets_are_simulated_apart_if_their_tensor_cores_or_code_differ() -> None:
+    add, product = find_example("any/vector_add"), find_example("ampere/one_warp_gemm")
+    assert len({audit_examples.identify(add, target) for target in add.targets}) == 1
+    # Hopper and Blackwell sum with 25 fraction bits, and Blackwell RTX does not unpack bytes.
+    identities = [audit_examples.identify(product, target) for target in ("sm_80", "sm_90a", "sm_100a", "sm_120a")]
+    assert identities[1] == identities[2]
+    assert len(set(identities)) == 3
+
+
+@pytest.mark.parametrize(
     ("opcode", "flops"),
     [("HGMMA.64x256x16.F32.BF16", 2 * 64 * 256 * 16), ("HMMA.16816.F32.BF16", 2 * 16 * 8 * 16), ("MUFU.EX2", 0),
      ("QGMMA.64x128x32.F32.E4M3.E4M3", 2 * 64 * 128 * 32)],
@@ -145,7 +177,7 @@ def test_the_audit_shows_what_is_wrong(capsys: pytest.CaptureFixture[str], monke
     monkeypatch.setattr(audit_examples, "load_example", load)
     assert audit_examples.main(["any/vector_add", "--jobs", "1"]) == 1
     printed = capsys.readouterr().out
-    assert "WRONG n=1023, random 3: " in printed
+    assert "WRONG sm_90a: n=1023, random 3: " in printed
     assert "0/1" in printed
     machines = {machine.name for machine in MACHINES.values()}
     assert printed.splitlines()[-1 - len(machines)].endswith("13 problems")

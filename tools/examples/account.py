@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from math import prod
 
 from examples.parts.example import Example, Run
 from pyptx.sim.observers.timeline.records import RunRecord, Transfer
@@ -93,7 +94,9 @@ def make_account(example: Example, target: str) -> Account:
             "loads into SMs": loaded / machine.ingest if machine.ingest else 0.0,
             "memory": count_memory_clocks(example, machine, waves) / scale if scale else 0.0,
         }
-        clocks = {name: value * scale / machine.sms for name, value in resources.items() if value}
+        # A problem of one size may have fewer CTAs than there are SMs.
+        sms = machine.sms if large else min(machine.sms, prod(record.grid))
+        clocks = {name: value * scale / sms for name, value in resources.items() if value}
     limit = max(clocks, key=lambda name: clocks[name], default="unknown")
     return Account(
         needs.registers, (needs.spill_stores or 0) + (needs.spill_loads or 0), needs.shared, resident.ctas,
@@ -239,7 +242,8 @@ def describe_ceiling(example: Example, machine: Machine | None, clocks: float) -
         return "unknown"
     seconds = clocks / (machine.clock * 1e6)
     if example.flops:
-        return f"{example.flops(example.large) / seconds / 1e12:,.0f} TFLOP/s"
+        rate = example.flops(example.large) / seconds / 1e12
+        return f"{rate:,.0f} TFLOP/s" if rate >= 100 else f"{rate:.1f} TFLOP/s"
     if example.traffic:
         return f"{example.traffic(example.large) / seconds / 1e9:,.0f} GB/s"
     return "unknown"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 _LABEL = re.compile(r"\s*(?P<name>\.L_\w+):")
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?(?P<opcode>[A-Z][\w.]*)(?P<rest>.*)")
@@ -19,6 +20,7 @@ KINDS = {
     "branch": ("BRA", "EXIT", "BSSY", "BSYNC", "NANOSLEEP"),
 }
 """Opcodes of machine instructions by what they use; everything else is "other": integers, moves, predicates."""
+WORK = ("tensor", "shared", "global", "tensor memory", "special", "float")
 
 
 def classify(opcode: str) -> str:
@@ -28,7 +30,7 @@ def classify(opcode: str) -> str:
 
 
 def list_loops(text: str) -> list[Counter[str]]:
-    """Return the opcodes of each loop that contains no other loop."""
+    """Return the opcodes of each loop that does work and contains no other such loop."""
     opcodes, labels, spans = list[str](), dict[str, int](), list[tuple[int, int]]()
     for line in text.splitlines():
         if label := _LABEL.match(line):
@@ -38,8 +40,16 @@ def list_loops(text: str) -> list[Counter[str]]:
             target = _TARGET.search(instruction["rest"])
             if target and target["name"] in labels and instruction["opcode"].startswith("BRA"):
                 spans.append((labels[target["name"]], len(opcodes)))
+    spans = [(a, b) for a, b in spans if repeats_work(opcodes[a:b])]
     inner = [(a, b) for a, b in spans if not any((c, d) != (a, b) and a <= c and d <= b for c, d in spans)]
     return [Counter(opcodes[start:end]) for start, end in inner]
+
+
+def repeats_work(opcodes: Sequence[str]) -> bool:
+    """Tell whether instructions that end with a branch back are a loop of the kernel. Waits try again, single threads
+    issue an instruction lane by lane, and waits that ptxas has moved behind the code branch back to it."""
+    is_by_lane = opcodes[-1] == "BRA.U.ANY"
+    return not is_by_lane and "EXIT" not in opcodes and any(classify(opcode) in WORK for opcode in opcodes)
 
 
 def choose_main(loops: list[Counter[str]]) -> Counter[str]:

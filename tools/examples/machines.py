@@ -28,8 +28,11 @@ class Machine:
 
 MACHINES = {
     "sm_80": Machine(
-        "A100", 108, 1410, {16: 2048}, 128, None, None,
-        ("tensor cores: 312 TFLOP/s of the specification, and the spacing that ptxas writes",),
+        "A100", 108, 1410, {16: 2048}, 128, None, 2039,
+        (
+            "tensor cores: 312 TFLOP/s of the specification, and the spacing that ptxas writes",
+            "memory of the SXM version with 80 GB: specification",
+        ),
     ),
     "sm_89": Machine(
         "RTX 4090", 128, 2520, {16: 512, 8: 1024}, 128, None, 1008,

@@ -110,6 +110,10 @@ class Kernel:
         trace = self._traces.select(kwargs)
         return trace.write()[0], trace.kernel_trace
 
+    def check_arguments(self, **kwargs: Any) -> None:
+        """Refuse keywords with which there is no trace."""
+        self._traces.split_arguments(kwargs)
+
     @hide_frames
     def check(self, **kwargs: Any) -> list[Diagnostic]:
         """Return the findings of the checks, at the Python lines."""
@@ -359,7 +363,8 @@ class Kernel:
         if "out" in self.raw_parameters and not self.out_specs and out is not None:
             kwargs, out = {**kwargs, "out": out}, None
         binding = bind(self, inputs, out, grid=grid, positional=positional, keywords=kwargs, options=RESERVED)
-        _warn(binding.plan.kernel_trace, depth + 1)
+        if not binding.plan.is_empty:
+            _warn(binding.plan.kernel_trace, depth + 1)
         return binding
 
     def __repr__(self) -> str:

@@ -100,7 +100,10 @@ class Traces:
             choices = ", ".join([*variables, *self.template_params]) or "nothing"
             fail(rules.SPECIALISATION, f"{kernel}: {'; '.join(parts)}", help=f"pass by keyword: {choices}")
         dims = {name: kwargs[name] for name in variables}
-        wrong = [f"{n}={v!r}" for n, v in dims.items() if isinstance(v, bool) or not isinstance(v, int) or v < 1]
+        wrong = [f"{n}={v!r}" for n, v in dims.items() if isinstance(v, bool) or not isinstance(v, int) or v < 0]
         if wrong:
-            fail(rules.SPECIALISATION, f"{kernel}: shape variables must be positive integers, found {', '.join(wrong)}")
+            fail(
+                rules.SPECIALISATION,
+                f"{kernel}: shape variables must be integers of at least 0, found {', '.join(wrong)}",
+            )
         return dims, template

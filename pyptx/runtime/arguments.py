@@ -99,9 +99,6 @@ def _find_misfits(name: str, tile: Tile, array: Described, role: Role) -> list[s
         problems.append(f"expected dtype {dtypes[0]}, found {array.dtype}{remedy}")
     if len(array.shape) != tile.rank:
         problems.append(f"expected {format_count('dimension', tile.rank)}, found shape {array.shape}")
-    # Sizes may be symbols of a compiler, which comparisons would fix.
-    elif any(isinstance(size, int) and not size for size in array.shape):  # pyright: ignore[reportUnnecessaryIsInstance]
-        problems.append(f"expected at least one element, found shape {array.shape}; skip the call if `{name}` is empty")
     problems += _find_misplaced_elements(name, array, role)
     return [*problems, array.misplaced] if array.misplaced else problems
 
@@ -270,16 +267,33 @@ def _call(grid: Callable[..., Any], env: Mapping[str, int], template: Mapping[st
     return grid(**env)
 
 
-def resolve_grid(grid: Any, env: Mapping[str, int], template: Mapping[str, Any]) -> tuple[int, ...]:
+def check_undefined(outputs: Tensors, arrays: Sequence[Described], grid: Sequence[int]) -> None:
+    """Refuse to allocate an output with elements for an empty grid, which writes none."""
+    names = [f"`{name}`" for (name, _), array in zip(outputs, arrays, strict=True) if 0 not in array.shape]
+    if names:
+        text = f"the grid {write_extents(grid)} is empty, so nothing would write {', '.join(names)}"
+        raise PtxError([GRID.report(None, text, help="pass arrays with the values as out=")])
+
+
+def write_extents(extents: Sequence[int]) -> str:
+    """Return a grid, block or cluster for a message."""
+    return "×".join(map(str, extents))
+
+
+def resolve_grid(
+    grid: Any, env: Mapping[str, int], template: Mapping[str, Any], *, may_be_empty: bool = False
+) -> tuple[int, ...]:
     """Return the grid for these dimensions: a tuple, or the result of a function of the dimensions, and of those
-    template parameters that it names."""
+    template parameters that it names. It `may_be_empty` if an array is: otherwise 0 is a mistake, such as a division
+    that rounds down."""
     if grid is None:
         raise PtxError([GRID.report(None, "the kernel has no grid", help="pass grid= to @kernel or to the call")])
     extents: Any = _call(grid, env, template) if callable(grid) else grid
     dims = tuple(cast("Sequence[Any]", extents)) if isinstance(extents, tuple | list) else (extents,)
-    if not 1 <= len(dims) <= 3 or not all(isinstance(d, int | np.integer) and d > 0 for d in dims):
+    smallest = 0 if may_be_empty else 1
+    if not 1 <= len(dims) <= 3 or not all(isinstance(d, int | np.integer) and d >= smallest for d in dims):
         context = f" for {', '.join(f'{name}={size}' for name, size in env.items())}" if callable(grid) else ""
-        raise PtxError(
-            [GRID.report(None, f"the grid{context}: expected one to three positive integers, found {extents!r}")]
-        )
+        text = f"the grid{context}: expected one to three positive integers, found {extents!r}"
+        help = "round up, as -(-n // 128) does; a grid may be empty if an array is" if 0 in dims else None
+        raise PtxError([GRID.report(None, text, help=help)])
     return tuple(int(d) for d in dims)

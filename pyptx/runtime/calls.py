@@ -115,6 +115,8 @@ def _fetch(bound: Bound, value: Any) -> Any:
 
 def simulate(bound: Bound, **options: Any) -> tuple[sim.Result, list[Any]]:
     """Run a call on the simulator; return its result, and the outputs as arrays of the caller's library."""
+    if bound.plan.is_empty:
+        return _skip(bound)
     launch, results = create_launch(bound)
     before = [array.copy() for _, array in bound.copies]
     result = simulation.simulate(launch, outputs=results, **options)
@@ -122,12 +124,28 @@ def simulate(bound: Bound, **options: Any) -> tuple[sim.Result, list[Any]]:
         if array.tobytes() != old.tobytes():
             device_calls.store(view, array)
     arrays.note_written(bound.written)
-    if bound.targets or bound.device is None:
-        return result, bound.targets or arrays.give_back(bound.library, results)
+    return result, bound.targets or _give_back(bound, results)
+
+
+def _skip(bound: Bound) -> tuple[sim.Result, list[Any]]:
+    """Return what a launch of no CTAs would: outputs without elements, unless the caller passed arrays for them."""
+    results = [] if bound.targets else list(map(arrays.allocate, bound.plan.outputs))
+    if bound.device is None:
+        arrays.check_results(bound.library, results)
+    views = {name: _fetch(bound, view) for name, view in bound.views.items()}
+    names = [name for name, _ in bound.plan.definition.tensors]
+    memory = views | dict(zip(names[len(names) - len(results) :], results, strict=True))
+    return sim.Result(memory, sim.Stats()), bound.targets or _give_back(bound, results)
+
+
+def _give_back(bound: Bound, results: Sequence[Array]) -> list[Any]:
+    """Return the outputs of a call on the simulator as arrays of the caller's library, where its arrays are."""
+    if bound.device is None:
+        return arrays.give_back(bound.library, results)
     allocations = device_calls.allocate(bound.plan.outputs, bound.library, bound.device, 0)
     for (view, _), array in zip(allocations, results, strict=True):
         device_calls.store(view, array)
-    return result, [value for _, value in allocations]
+    return [value for _, value in allocations]
 
 
 def run(bound: Bound, device: int, stream: Any, *, cooperative: bool = False, programmatic: bool = False) -> list[Any]:

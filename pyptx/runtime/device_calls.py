@@ -35,6 +35,8 @@ def run(
             streams.check_device(launch_stream, device)
         owner = streams.find_owner(stream, library, device)
         allocations = allocate(plan.outputs, library, device, launch_stream, owner) if missing else []
+        if plan.is_empty:
+            return [value for _, value in allocations], b""
         memory = {**views, **dict(zip(missing, (view for view, _ in allocations), strict=True))}
         others = list_streams(inputs, current)
         streams.order_after(launch_stream, others)

@@ -45,11 +45,15 @@ class ExportedKernel:
         return ()
 
     def trace(self, **kwargs: Any) -> tuple[Module, Traced]:
-        """Return the module. PtxError for keywords: they were fixed by the export."""
+        """Return the module."""
+        self.check_arguments(**kwargs)
+        return self._kernel_trace.module, self._kernel_trace
+
+    def check_arguments(self, **kwargs: Any) -> None:
+        """Refuse keywords: they were fixed by the export."""
         if kwargs:
             text = f"`{self.name}` was exported with its shape and template parameters; found {', '.join(kwargs)}"
             raise PtxError([EXPORT.report(None, text, help="omit them")])
-        return self._kernel_trace.module, self._kernel_trace
 
     @hide_frames
     def __call__(

@@ -9,8 +9,9 @@ from math import prod
 
 from pyptx.diagnostics import Origin, PtxError, PythonFrame
 from pyptx.dsl.run import Definition
+from pyptx.runtime.arguments import write_extents
 from pyptx.runtime.bindings import CallError, call, get_capability, load_api
-from pyptx.runtime.planning import Plan, find_place, suggest_simulating, write_extents
+from pyptx.runtime.planning import Plan, find_place, suggest_simulating
 from pyptx.runtime.rules import DRIVER
 from pyptx.toolchain.messages import parse_log
 from pyptx.toolchain.tools import INSTALL

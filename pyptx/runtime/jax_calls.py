@@ -95,7 +95,8 @@ def run(bound: Bound, stream: Any, *, cooperative: bool = False, programmatic: b
         if stream is not None:
             message = "`stream`: XLA chooses the stream of a call with JAX's arrays"
             raise PtxError([ARRAYS.report(None, message, help="omit it")])
-        attributes = write_attributes(plan, bound.dtypes, cooperative=cooperative, programmatic=programmatic)
+        options = {"cooperative": cooperative, "programmatic": programmatic}
+        attributes = None if plan.is_empty else write_attributes(plan, bound.dtypes, **options)
         operands, results = _align_axes([_take(value) for value in (*inputs, *targets)], plan.outputs)
     aliases = {len(inputs) + index: index for index in range(len(targets))}
     custom = jax.ffi.ffi_call(TARGET, results, vmap_method="sequential", input_output_aliases=aliases)
@@ -103,6 +104,8 @@ def run(bound: Bound, stream: Any, *, cooperative: bool = False, programmatic: b
 
     @jax.custom_jvp
     def function(*values: Any) -> Any:
+        if attributes is None:
+            return [*values[len(inputs) :]] or [_make_empty(result, values) for result in results]
         if is_rerouted:
             return _call_host(attributes, results, values)
         return custom(*values, **attributes)
@@ -115,6 +118,11 @@ def run(bound: Bound, stream: Any, *, cooperative: bool = False, programmatic: b
         raise PtxError([GRADIENTS.report(find_call(definition), text, help=help)])
 
     return list(function(*operands))
+
+
+def _make_empty(result: Any, operands: Sequence[Any]) -> Any:
+    """Return a result of no elements, which varies along the axes of the operands."""
+    return vary(jax.numpy.empty(result.shape, result.dtype), find_axes(operands))
 
 
 def _call_host(attributes: Attributes, results: Sequence[Any], operands: Sequence[Any]) -> list[Any]:

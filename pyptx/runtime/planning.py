@@ -10,17 +10,20 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, NotRequired, Protocol, TypedDict, Unpack
 
 from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl.finish import Traced
 from pyptx.dsl.origin import find_caller, find_definition, is_ours
-from pyptx.dsl.run import Definition
+from pyptx.dsl.run import Definition, parse_raw_parameter
 from pyptx.ir import Function, Module
 from pyptx.runtime import arguments
-from pyptx.runtime.arrays import Described, Unusable
-from pyptx.runtime.rules import DRIVER
+from pyptx.runtime.arguments import write_extents
+from pyptx.runtime.arrays import Described, DeviceView, Unusable
+from pyptx.runtime.rules import DRIVER, GRID
+from pyptx.sim.launch.arguments import Buffers, encode_parameters
 from pyptx.sim.program.shapes import LARGE_BLOCK, LARGE_GRID, MUCH_SHARED, PART_OF_CLUSTER
+from pyptx.sim.state.address_space import AddressSpace
 from pyptx.specs import Tile
 
 MAP_SUFFIX = "_tma_desc"
@@ -49,6 +52,10 @@ class Traceable(Protocol):
         """Return the module for these shape variables and template parameters, and its trace."""
         ...
 
+    def check_arguments(self, **kwargs: Any) -> None:
+        """Refuse keywords with which there is no trace."""
+        ...
+
 
 class Call(TypedDict):
     """What a call passes besides arrays for its tensors."""
@@ -59,6 +66,8 @@ class Call(TypedDict):
     keywords: Mapping[str, Any]
     options: Collection[str]
     """Keywords that are never raw parameters."""
+    memory: NotRequired[Sequence[tuple[Any, ...]]]
+    """The shapes of arrays for which numbers stand among the raw parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +76,8 @@ class Plan:
     plans."""
 
     definition: Definition
-    module: Module
-    kernel_trace: Traced
+    traced: tuple[Module, Traced] | None
+    """The module and its trace; None if the grid is empty, which needs none."""
     dims: dict[str, int]
     """The shape variables."""
     scalars: dict[str, Any]
@@ -76,6 +85,27 @@ class Plan:
     grid: tuple[int, ...]
     outputs: tuple[Described, ...]
     """The arrays to allocate or, if the caller passed arrays for the outputs, those."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the grid is empty: then nothing is launched."""
+        return self.traced is None
+
+    @property
+    def module(self) -> Module:
+        """The module. PtxError if the grid is empty."""
+        return self._require_trace()[0]
+
+    @property
+    def kernel_trace(self) -> Traced:
+        """The trace of the module. PtxError if the grid is empty."""
+        return self._require_trace()[1]
+
+    def _require_trace(self) -> tuple[Module, Traced]:
+        if self.traced is None:
+            text = f"the grid {write_extents(self.grid)} is empty: there is no launch"
+            raise PtxError([GRID.report(find_place(self.definition), text, help="pass arrays with elements")])
+        return self.traced
 
     def find_entry(self) -> Function:
         """Return the kernel's function."""
@@ -116,10 +146,30 @@ def _make_plan(
         names = (*kernel.shape_variables, *kernel.template_params, *(name for _, name in definition.raw_params))
         arguments.check_keywords(definition.name, template, names, call["options"])
     dims = {name: value for name, value in env.items() if name in kernel.shape_variables}
-    module, kernel_trace = kernel.trace(**dims, **template)
+    kernel.check_arguments(**dims, **template)
     grid = kernel.grid if call["grid"] is None else call["grid"]
-    extents = arguments.resolve_grid(grid, dims, {**kernel.template_params, **template})
-    return Plan(definition, module, kernel_trace, dims, scalars, extents, outputs)
+    described = (array.shape for array in (*inputs, *targets, *outputs) if isinstance(array, Described))
+    shapes = (*described, *(array.shape for array in arguments.list_arrays(scalars).values()), *call.get("memory", ()))
+    has_empty = any(0 in shape for shape in shapes)
+    extents = arguments.resolve_grid(grid, dims, {**kernel.template_params, **template}, may_be_empty=has_empty)
+    if 0 not in extents:
+        return Plan(definition, kernel.trace(**dims, **template), dims, scalars, extents, outputs)
+    if not targets:
+        arguments.check_undefined(tensors[count:], outputs, extents)
+    plan = Plan(definition, None, dims, scalars, extents, outputs)
+    check_numbers(plan)
+    return plan
+
+
+def check_numbers(plan: Plan) -> None:
+    """Refuse raw parameters whose values do not fit their types."""
+    params = [parse_raw_parameter(*param) for param in plan.definition.raw_params]
+    values = {
+        name: value.address if isinstance(value, DeviceView) else value
+        for name, value in plan.scalars.items()
+        if value is not None
+    }
+    encode_parameters([param for param in params if param.name in values], values, Buffers(AddressSpace()), None)
 
 
 @contextmanager
@@ -182,8 +232,3 @@ def check_limits(
         message = f"`{definition.name}` {where}: {'; '.join(problems)}"
         help = "; ".join(dict.fromkeys(problems.values()))
         raise PtxError([DRIVER.report(find_place(definition), message, help=help)])
-
-
-def write_extents(extents: Sequence[int]) -> str:
-    """Return a grid, block or cluster for a message."""
-    return "×".join(map(str, extents))

@@ -41,7 +41,12 @@ class Repeats:
     ) -> None:  # fmt: skip
         """Keep a call that has just run on a device, if it can be repeated."""
         key = make_key(out, grid, keywords)
-        if key is NotImplemented or (out is not None and not binding.targets) or not self._deserves_place(key):
+        if (
+            binding.plan.is_empty
+            or key is NotImplemented
+            or (out is not None and not binding.targets)
+            or not self._deserves_place(key)
+        ):
             return
         from pyptx.runtime import fast_calls
 

@@ -15,7 +15,8 @@ ARRAYS = Rule(
 GRID = Rule(
     "PTX1002",
     "missing or invalid grid",
-    "A kernel is launched on a grid of one to three positive dimensions, passed to `@kernel` or to the call.",
+    "A kernel is launched on a grid of one to three positive dimensions, passed to `@kernel` or to the call. "
+    "Only a call with an array of no elements may have an empty grid.",
     "",
     "",
 )

@@ -12,9 +12,7 @@ from typing import Any, cast
 
 from pyptx.runtime import arguments, torch_
 from pyptx.runtime.arrays import Described, Unusable, find_misplaced
-from pyptx.runtime.planning import Traceable, locate_errors, make_plan
-from pyptx.sim.launch.arguments import Buffers, encode_parameters
-from pyptx.sim.state.address_space import AddressSpace
+from pyptx.runtime.planning import Traceable, check_numbers, locate_errors, make_plan
 from pyptx.specs import Tile
 
 torch: Any = import_module("torch")
@@ -47,11 +45,11 @@ def infer(
         plan = make_plan(
             kernel, descriptions[:count], descriptions[count:], grid=extents, positional=None, keywords=numbers,
             options=(),
+            memory=[tuple(_find_example(size, _UNKNOWN) for size in tensor.shape) for tensor in memory],
         )  # fmt: skip
         with locate_errors(kernel.definition):
             arguments.check_complete(plan.definition.raw_params, plan.scalars)
-            params = [param for param in plan.find_entry().params if param.name in plan.scalars]
-            encode_parameters(params, plan.scalars, Buffers(AddressSpace()), None)
+            check_numbers(plan)
     else:
         with locate_errors(kernel.definition):
             arguments.bind(

@@ -113,7 +113,7 @@ def test_a_function_that_returns_a_kernel_gets_its_values(capsys: pytest.Capture
 WRONG = [
     ("kernels.py:double", "pyptx: kernel `double`: missing: n; pass by keyword: n, factor, kind"),
     ("kernels.py:double n=64 m=3", "pyptx: kernel `double`: unknown: m; pass by keyword: n, factor, kind"),
-    ("kernels.py:double n=x", "pyptx: kernel `double`: shape variables must be positive integers, found n='x'"),
+    ("kernels.py:double n=x", "pyptx: kernel `double`: shape variables must be integers of at least 0, found n='x'"),
     ("kernels.py:double n", "pyptx: expected VARIABLE=VALUE, found n"),
     ("kernels.py:double n=64 n=32", "pyptx: n has two values: 64 and 32"),
     ("kernels.py:double n=64 --target sm_75", (

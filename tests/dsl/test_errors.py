@@ -205,8 +205,8 @@ def test_arguments_of_a_kernel_are_listed() -> None:
 
     with raises(PtxError, match=r"missing: N, depth; unknown: K"):
         body.ptx(M=4, K=8)
-    with raises(PtxError, match="positive integers, found M=0"):
-        body.ptx(M=0, N=4, depth=1)
+    with raises(PtxError, match="integers of at least 0, found M=-1"):
+        body.ptx(M=-1, N=4, depth=1)
     assert body.template_params["unroll"] == 2
 
 

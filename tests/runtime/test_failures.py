@@ -107,7 +107,7 @@ def test_ptx_that_the_driver_refuses_is_reported(device: DeviceMemory) -> None:
     plan = plan_call(add_scaled, A.shape, B.shape, scale=1.0)
     text = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry add_scaled()\n{\n    mov.u32 %r1, 0;\n}\n"
     with raises(PtxError, match="INVALID_PTX") as error:
-        launch(replace(plan, module=parse(text)), {})
+        launch(replace(plan, traced=(parse(text), plan.kernel_trace)), {})
     (finding,) = error.value.diagnostics
     assert finding.notes[:2] == (
         "the kernel is PTX 8.0 for sm_90a; device 0 is of sm_90, and its driver of CUDA 13.5",

@@ -215,7 +215,7 @@ def jit_log(machine: Machine) -> str:
     broken = parse(emit(plan.module).replace("ret;", "mov.u32 %absent, 0;\n    ret;", 1))
     try:
         with patch.object(modules, "assemble_cached", side_effect=ToolMissing([])):
-            launch(replace(plan, module=broken), dict.fromkeys(("where", "out"), 0))
+            launch(replace(plan, traced=(broken, plan.kernel_trace)), dict.fromkeys(("where", "out"), 0))
     except PtxError as error:
         if "absent" not in str(error):
             raise AssertionError(f"the log is missing: {error}") from None

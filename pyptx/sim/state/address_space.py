@@ -53,7 +53,7 @@ class AddressSpace:
         """Reserve addresses, with unused bytes on both sides, and return the first."""
         address = align_up(self._next, alignment)
         while (region := self._find_overlap(address - GUARD, size + 2 * GUARD)) is not None:
-            address = align_up(region.low + region.size + GUARD, alignment)
+            address = align_up(region.low + max(region.size, 1) + GUARD, alignment)
         self._next = address + size + GUARD
         return address
 

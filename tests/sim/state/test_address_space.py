@@ -36,6 +36,11 @@ def test_allocations_are_aligned_and_apart() -> None:
     assert space.find_region(GLOBAL_BASE - 1) is None
 
 
+def test_regions_without_bytes_have_places_of_their_own() -> None:
+    space = AddressSpace()
+    assert len({space.allocate("x", np.zeros(0, np.uint8)).low for _ in range(3)}) == 3
+
+
 def test_memory_that_exists_elsewhere_keeps_its_address() -> None:
     space = AddressSpace()
     data = np.arange(64, dtype=np.uint8)

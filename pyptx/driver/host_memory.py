@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import re
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,12 @@ _POINTER = struct.Struct("<Q")
 _PAGE = mmap.PAGESIZE
 _LAST = (1 << 64) - 1
 _C: Any = ctypes.CDLL(None)
-_C.msync.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
+_C.madvise.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]
 _C.strnlen.argtypes = [ctypes.c_uint64, ctypes.c_size_t]
 _C.strnlen.restype = ctypes.c_size_t
-_MS_ASYNC = 1
+_POPULATE_READ, _POPULATE_WRITE = 22, 23
+"""Advices of `madvise` that prepare pages for reads or writes, and fail where these would."""
+_MAPPINGS = Path("/proc/self/maps")
 _MOST_VALUES = 1 << 20
 
 
@@ -33,19 +37,33 @@ def read(address: int, size: int) -> bytes:
     return view(address, size).tobytes()
 
 
-def require(address: int, size: int) -> None:
-    """Require memory at each of some addresses."""
+def require(address: int, size: int, *, writes: bool = False) -> None:
+    """Require memory at each of some addresses that can be read, or written."""
     if not address:
         raise DriverError(Code.ERROR_INVALID_VALUE)
-    start = address & -_PAGE
-    # With this flag, the call only looks whether there is memory.
-    if address + size > _LAST or _C.msync(start, address + size - start, _MS_ASYNC):
-        raise DriverError(Code.ERROR_INVALID_VALUE, f"the program has no {size} bytes of memory at {address:#x}")
+    start, end = address & -_PAGE, address + size
+    if end > _LAST or not (_prepare(start, end, writes=writes) or _is_mapped(start, end, "w" if writes else "r")):
+        kind = "memory that can be written" if writes else "memory"
+        raise DriverError(Code.ERROR_INVALID_VALUE, f"the program has no {size} bytes of {kind} at {address:#x}")
 
 
-def view(address: int, size: int) -> NDArray[np.uint8]:
-    """Return bytes in place."""
-    require(address, size)
+def _prepare(start: int, end: int, *, writes: bool) -> bool:
+    """Return whether Linux could prepare pages, which it does since 5.14, and not for the memory of every device."""
+    return _C.madvise(start, end - start, _POPULATE_WRITE if writes else _POPULATE_READ) == 0
+
+
+def _is_mapped(start: int, end: int, right: str) -> bool:
+    """Return whether mappings with a right cover a range of addresses; looking at all mappings takes longer."""
+    for line in _MAPPINGS.read_text("utf-8", "replace").splitlines():
+        low, high, rights = re.split("[- ]", line, maxsplit=3)[:3]
+        if start < end and int(low, 16) <= start < int(high, 16) and right in rights:
+            start = int(high, 16)
+    return start >= end
+
+
+def view(address: int, size: int, *, writes: bool = False) -> NDArray[np.uint8]:
+    """Return bytes in place, to read or to write."""
+    require(address, size, writes=writes)
     buffer: Any = (ctypes.c_uint8 * size).from_address(address)
     return np.frombuffer(buffer, np.uint8)
 
@@ -83,7 +101,7 @@ def read_ints(address: int, count: int) -> tuple[int, ...]:
 def write(address: int, data: bytes) -> None:
     """Write bytes, unless the address is null: results that a program does not ask for."""
     if address:
-        require(address, len(data))
+        require(address, len(data), writes=True)
         ctypes.memmove(address, data, len(data))
 
 

@@ -4,6 +4,7 @@ reads machine code."""
 from __future__ import annotations
 
 import struct
+from mmap import PAGESIZE
 
 from pyptx.diagnostics import PtxError
 from pyptx.driver import host_memory
@@ -36,7 +37,7 @@ _SEVERAL = (
 def read_image(address: int, device: Target, *, from_images: bool, size: int | None = None) -> str:
     """Return the PTX of an image in memory for a device. DriverError if it has none, with a text that says what to do;
     PTX in machine code is used only with `from_images`. `size` is that of a file, whose end is known."""
-    magic = host_memory.read(address, 4)
+    magic = _read_magic(address)
     if magic not in (_ELF, _FATBIN, _WRAPPER):
         return host_memory.read_text(address)
     if not from_images:
@@ -57,6 +58,12 @@ def read_image(address: int, device: Target, *, from_images: bool, size: int | N
         raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, text) from None
     except PtxError as why:
         raise DriverError(Code.ERROR_INVALID_IMAGE, why.diagnostics[0].message) from None
+
+
+def _read_magic(address: int) -> bytes:
+    """Return the first bytes of an image: the number of its format, or text, which may end earlier."""
+    start = host_memory.read(address, min(4, PAGESIZE - address % PAGESIZE))
+    return start if len(start) == 4 or b"\0" in start else host_memory.read(address, 4)
 
 
 def _read(address: int, size: int, end: int | None) -> bytes:

@@ -118,14 +118,14 @@ class Copy(Operation):
     def run(self, driver: Driver) -> AccessedMemory:
         if not (self.width and self.height and self.depth):
             return UNTOUCHED
-        target, source = (self._view(driver, side) for side in (self.target, self.source))
+        target, source = self._view(driver, self.target, writes=True), self._view(driver, self.source)
         np.copyto(target, source)
         # Pageable memory has been read when the call returns, and may be anything's by now.
         is_late = bool(driver.heap.find_kind(self.source.address))
         return AccessedMemory(_list_rows(source) if is_late else NONE, _list_rows(target))
 
     def stage(self, driver: Driver) -> Copy:
-        self._view(driver, self.target)
+        self._view(driver, self.target, writes=True)
         snapshot = self._view(driver, self.source).copy()
         if driver.heap.find_kind(self.source.address):
             return replace(self, snapshot=snapshot)
@@ -144,7 +144,7 @@ class Copy(Operation):
         # Bytes stay apart, as work may have changed some of them.
         return Ranges.merge(changed, 1, np.arange(len(changed)))
 
-    def _view(self, driver: Driver, side: Side) -> NDArray[np.uint8]:
+    def _view(self, driver: Driver, side: Side, *, writes: bool = False) -> NDArray[np.uint8]:
         pitch = side.pitch or self.width
         slice_size = pitch * (side.rows or self.height)
         if pitch < self.width or slice_size < pitch * self.height:
@@ -152,7 +152,7 @@ class Copy(Operation):
         # One row or slice may have any pitch.
         pitch, slice_size = pitch if self.height > 1 else self.width, slice_size if self.depth > 1 else self.width
         size = (self.depth - 1) * slice_size + (self.height - 1) * pitch + self.width
-        view = view_memory(driver, side.address, size, is_device=side.memory == DEVICE_MEMORY)
+        view = view_memory(driver, side.address, size, is_device=side.memory == DEVICE_MEMORY, writes=writes)
         shape = self.depth, self.height, self.width
         return np.lib.stride_tricks.as_strided(view, shape, (slice_size, pitch, 1))
 
@@ -180,7 +180,7 @@ class Fill(Operation):
         if not row or not self.height:
             return UNTOUCHED
         pitch = self.pitch if self.height > 1 else row
-        view = view_memory(driver, self.address, (self.height - 1) * pitch + row, is_device=True)
+        view = view_memory(driver, self.address, (self.height - 1) * pitch + row, is_device=True, writes=True)
         rows = np.lib.stride_tricks.as_strided(view, (self.height, row), (pitch, 1))
         data = self.value.to_bytes(4, "little")[: self.element]
         np.copyto(rows, np.tile(np.frombuffer(data, np.uint8), self.width))
@@ -320,14 +320,17 @@ def free_memory(driver: Driver, address: int) -> int:
     return driver.heap.free(address, (allocation.kind,)).size
 
 
-def view_memory(driver: Driver, address: int, size: int, *, is_device: bool) -> Bytes:
-    """Return memory: of the device, or any of the host."""
+def view_memory(driver: Driver, address: int, size: int, *, is_device: bool, writes: bool = False) -> Bytes:
+    """Return memory to read or to write: of the device, or any of the host."""
     view = driver.heap.view(address, size)
-    if view is not None:
-        return view
-    if is_device or not address:
-        raise DriverError(Code.ERROR_INVALID_VALUE)
-    return host_memory.view(address, size)
+    if view is None:
+        if is_device or not address:
+            raise DriverError(Code.ERROR_INVALID_VALUE)
+        return host_memory.view(address, size, writes=writes)
+    # What the program registered is its own to protect and to unmap.
+    if driver.heap.find_kind(address) == "registered":
+        host_memory.require(address, size, writes=writes)
+    return view
 
 
 def _touch(address: int, size: int) -> AccessedMemory:

@@ -43,8 +43,8 @@ def _load_file(driver: Driver, thread: Thread, result: int, name: int) -> None:
         data = Path(read_text(name)).read_bytes()
     except OSError:
         raise DriverError(Code.ERROR_FILE_NOT_FOUND) from None
-    # The text of PTX ends with NUL, and every image is longer than its magic number.
-    buffer = ctypes.create_string_buffer(data + bytes(4))
+    # The text of PTX ends with NUL.
+    buffer = ctypes.create_string_buffer(data)
     _load(driver, thread, result, ctypes.addressof(buffer), {}, len(data))
 
 

@@ -128,6 +128,8 @@ class Copies:
             self.tiles.run(access, threads, target, record)
             load.writes.append((record, barrier, target.length * len(target.starts)))
             load.slots.append(int(target.starts[0]) // state.find_grid(thread).shared_stride)
+            if barrier is not None:
+                barrier.copied_bytes += load.writes[-1][2]
         self.loads[operation] = load
         return operation
 

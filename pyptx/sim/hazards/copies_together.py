@@ -68,6 +68,9 @@ def bulk_load_all(
     reads.store(copies.tiles, sources)
     copies.tiles.store(writes, record_numbers)
     ends = [(record, barrier, size) for record, barrier in zip(record_numbers.tolist(), barrier_lives, strict=True)]
+    for barrier in barrier_lives:
+        if barrier is not None:
+            barrier.copied_bytes += size
     slots = (targets // grid.shared_stride).tolist()
     numbers = operations.tolist()
     for at, (number, thread, record) in enumerate(zip(numbers, threads.tolist(), sources.tolist(), strict=True)):

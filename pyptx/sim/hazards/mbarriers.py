@@ -32,8 +32,10 @@ from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.publishing import release_each
 from pyptx.sim.hazards.state import Grid, Release, State
+from pyptx.sim.rules import advice
 
 LIMIT = (1 << 20) - 1
+_ONE_THREAD = "let one thread execute `mbarrier.init`"
 _MOST_VISIBLE = 4096
 """The most cached checks of whether an initialization is visible."""
 
@@ -61,6 +63,14 @@ class Barrier:
     times: list[int] = field(default_factory=list[int])
     latest_observed: int = -1
     expect_place: Place | None = None
+    expected_bytes: int = 0
+    """The bytes that it was told to expect in all phases."""
+    earlier_bytes: int = 0
+    """Those of completed phases."""
+    copied_bytes: int = 0
+    """Bytes of all copies that signal it."""
+    last_arrivals: dict[int, int] = field(default_factory=dict[int, int])
+    """The phases of the last arrivals, by the first of the threads that arrived together."""
     first_thread: int = 0
     """The first thread of the cluster."""
     knows_init: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
@@ -85,6 +95,7 @@ class MBarriers:
         self.state, self.memory, self.barriers, self.lifetimes = state, memory, barriers, lifetimes
         self.live: dict[tuple[int, int], Barrier] = {}
         self._init_access: dict[Place, Access] = {}
+        memory.explain_bytes = self._explain_bytes
         self._visible_until: dict[tuple[int, bytes], int] = {}
         """Per initializing thread and set of threads: the time up to which its initializations are visible to them."""
 
@@ -154,16 +165,22 @@ class MBarriers:
         """Execute `mbarrier.init` by several threads, each on its own mbarrier."""
         state = self.state
         grid = state.find_grid(threads[0])
-        for thread, address in zip(threads, addresses, strict=True):
+        fresh: list[int] = []
+        for at, (thread, address) in enumerate(zip(threads, addresses, strict=True)):
             if not 1 <= count <= limit:
                 state.report(rules.COUNT_RANGE, place, f"count {count}", thread=thread)
             old = self.live.get((grid.number, address))
-            if old is not None:
-                detail = f"{self.describe_barrier(old)} in phase {old.phase}, {old.pending} arrivals pending"
-                state.report(rules.REINITIALISED, place, detail, thread=thread, other=old.place)
-                state.records.retire_barrier(old.init_ref >> 6, state.clocks.now)
+            if old is None:
+                fresh.append(at)
+                continue
+            detail = f"{self.describe_barrier(old)} in phase {old.phase}, {old.pending} arrivals pending"
+            help = _ONE_THREAD if old.place == place and old.init_thread != thread else ""
+            state.report(rules.REINITIALISED, place, detail, thread=thread, other=old.place, help=help)
+            state.records.retire_barrier(old.init_ref >> 6, state.clocks.now)
         access = self._init_access.setdefault(place, store(place, Space.SHARED, 8))
-        self.memory.access(access, Group(np.array(threads, np.int64)), np.array(addresses, np.int64))
+        if fresh:
+            # A second initialization is reported above; that it also races is the same mistake.
+            self.memory.access(access, Group(np.array(threads, np.int64)[fresh]), np.array(addresses, np.int64)[fresh])
         for thread, address in zip(threads, addresses, strict=True):
             self._begin(grid, thread, place, address, count, access)
 
@@ -314,8 +331,11 @@ class MBarriers:
         if barrier.latest_observed < barrier.phase - 1:
             name, last = self.describe_barrier(barrier), barrier.phase - 1
             detail = f"arrive on {name} in phase {barrier.phase}, phase {last} unobserved"
-            self.state.report(rules.PHASE_UNOBSERVED, place, detail, thread=thread, other=barrier.place)
+            # A thread that arrives again runs ahead; if it is another one, the count of `mbarrier.init` is too low.
+            help = advice.WAIT_FIRST if barrier.last_arrivals.get(thread) == last else ""
+            self.state.report(rules.PHASE_UNOBSERVED, place, detail, thread=thread, other=barrier.place, help=help)
             barrier.latest_observed = barrier.phase - 1
+        barrier.last_arrivals[thread] = barrier.phase
         if count > barrier.pending:
             balance = f"{barrier.pending} of {barrier.count} pending in phase {barrier.phase}"
             detail = f"{count} more on {self.describe_barrier(barrier)} with {balance}"
@@ -329,6 +349,7 @@ class MBarriers:
         if barrier is None:
             return
         barrier.tx += size * len(group)
+        barrier.expected_bytes += size * len(group)
         barrier.expect_place = place
         self._check_range(barrier, place, group.first)
         self._complete_phase(barrier)
@@ -352,12 +373,10 @@ class MBarriers:
         barrier.tx -= size
         self._check_range(barrier, place, thread)
         if barrier.pending == 0 and barrier.tx < 0:
-            detail = (
-                f"{-barrier.tx} bytes more than expected in phase {barrier.phase} of {self.describe_barrier(barrier)}"
-            )
             self.state.report(
-                rules.BYTES_DIFFER, place, detail, thread=thread, other=barrier.expect_place or barrier.place
-            )
+                rules.BYTES_DIFFER, place, self._describe_bytes(barrier), thread=thread,
+                other=barrier.expect_place or barrier.place,
+            )  # fmt: skip
         self._complete_phase(barrier)
 
     def _release_completion(self, barrier: Barrier, column: int | Ints, kinds: list[int]) -> None:
@@ -399,7 +418,7 @@ class MBarriers:
         barrier.phase_stamps[barrier.phase] = (barrier.stamp, barrier.far)
         barrier.phase_stamps.pop(barrier.phase - 2, None)
         barrier.phase += 1
-        barrier.pending = barrier.count
+        barrier.pending, barrier.earlier_bytes = barrier.count, barrier.expected_bytes
         barrier.stamp = barrier.far = None
 
     def wait(
@@ -475,5 +494,26 @@ class MBarriers:
     def check_bytes(self, barrier: Barrier, place: Place) -> None:
         """Report a phase that has all its arrivals but whose expected bytes never completed."""
         if barrier.pending == 0 and barrier.tx:
-            detail = f"phase {barrier.phase} of {self.describe_barrier(barrier)} still expects {barrier.tx} bytes"
+            detail = self._describe_bytes(barrier)
             self.state.report(rules.BYTES_DIFFER, barrier.expect_place or place, detail, other=barrier.place)
+
+    def _describe_bytes(self, barrier: Barrier) -> str:
+        """Say how many bytes the current phase expects and how many have arrived."""
+        expected = barrier.expected_bytes - barrier.earlier_bytes
+        name = self.describe_barrier(barrier)
+        return f"{expected - barrier.tx} bytes arrived in phase {barrier.phase} of {name}, which expects {expected}"
+
+    def _explain_bytes(self, thread: int, column: int) -> tuple[str, ...]:
+        """Return a note if the copies that signal an mbarrier, which has a clock column in the cluster of a thread,
+        have more bytes than it was told to expect."""
+        first = self.state.find_domain(thread).first_thread
+        barriers = (b for b in self.live.values() if b.column == column and b.first_thread == first)
+        barrier = next(barriers, None)
+        if barrier is None or barrier.copied_bytes <= barrier.expected_bytes:
+            return ()
+        place, count = barrier.expect_place, barrier.expected_bytes
+        expected = f"{place} has expected {count} bytes" if place else "nothing has expected bytes"
+        return (
+            f"so far, {expected} for {self.describe_barrier(barrier)}, and copies of {barrier.copied_bytes} bytes "
+            "signal it: unless it expects more, its phases complete before their last bytes arrive",
+        )

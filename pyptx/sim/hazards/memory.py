@@ -30,6 +30,16 @@ _WARPS = 64
 Benign = bool | Callable[[], bool]
 """Whether lanes that store to the same bytes store the same values, or a function that returns it."""
 _WAITS = {rules.TENSOR_LOAD_PENDING.code: "tcgen05.wait::ld", rules.TENSOR_STORE_PENDING.code: "tcgen05.wait::st"}
+_UNREAD = (
+    "nothing has read these bytes of the earlier copy: either their reader has not run yet, or it reads other bytes "
+    "because of its address, or the offset, strides or swizzle of its matrix descriptor"
+)
+_REPEATED = "another lane of this warp executed the same copy: if one copy is meant, let one lane execute it"
+"""Why a copy clashes with an earlier one: if its bytes had been read, it would follow their readers."""
+_NEVER_PRODUCED = (
+    "let `tcgen05.mma`, `tcgen05.cp` or `tcgen05.st` write these lanes and columns first: compare the address and the "
+    "columns of the load with M and N of the product, and wait for it"
+)
 Unchanged = Callable[[Ints], Mask]
 """A function that tells which threads store the values that their bytes already have."""
 
@@ -43,6 +53,8 @@ class Memory:
         self._unchanged: Unchanged | None = None
         self._footprints = Footprints()
         self._pending: dict[int, Pending] = {}
+        self.explain_bytes: Callable[[int, int], tuple[str, ...]] = lambda thread, column: ()
+        """Returns a note on the mbarrier with a clock column in the cluster of a thread."""
         self._too_early: dict[tuple[int, int], set[Place]] = {}
         """Places of products that read copies too early, by the grid and slot of their CTA."""
 
@@ -355,6 +367,8 @@ class Memory:
             count = int(((refs >> 6 == record) & (near == close)).sum())
             for rule in find_rules(self.state, access, ref, thread):
                 notes = self._explain_scopes(access, ref, thread) if rule is rules.NARROW_SCOPE else ()
+                if rule is rules.LOAD_TOO_EARLY:
+                    notes = self._explain_load(access, ref, thread)
                 if rule is rules.LOAD_TOO_EARLY and access.family in (Family.WGMMA, Family.TCGEN05):
                     grid = self.state.find_grid(thread)
                     self._too_early.setdefault((grid.number, grid.find_slot(thread)), set()).add(access.place)
@@ -363,6 +377,16 @@ class Memory:
                     rule, access.place, detail + wait_note, thread=thread, ref=ref, where=location, count=count,
                     notes=notes, help=help,
                 )  # fmt: skip
+
+    def _explain_load(self, access: Access, ref: int, thread: int) -> tuple[str, ...]:
+        """Return notes on an access that does not wait for an earlier bulk load."""
+        records, record = self.state.records, ref >> 6
+        earlier, notes = records.get_access(record), self.explain_bytes(thread, int(records.column[record]))
+        if not (earlier.writes and earlier.family is access.family is Family.BULK_LOAD):
+            return notes
+        same_warp = int(records.get_warps(np.array([record]))[0]) == thread >> 5
+        is_repeated = same_warp and earlier.place == access.place and ref & 63 != thread & 31
+        return (_REPEATED if is_repeated else _UNREAD, *notes)
 
     def explain_unread(self, grid: Grid, slot: int) -> None:
         """Note on findings of products that read a copy too early which copied bytes of the ending CTA were never
@@ -439,7 +463,8 @@ class Memory:
         thread = int(threads[0])
         location = self._locate(access, plane, int(cells[0]), thread)
         detail = f"{access.verb} {location}, which was never written"
-        self.state.report(rule, access.place, detail, thread=thread, where=location, count=len(threads))
+        help = _NEVER_PRODUCED if access.family is Family.TMEM_LD else ""
+        self.state.report(rule, access.place, detail, thread=thread, where=location, count=len(threads), help=help)
 
     def _check_scope(self, access: Access, group: Group, cells: Ints, plane: Plane) -> None:
         """Report threads that update the same bytes by one instruction whose scope does not include all of them."""

@@ -147,12 +147,13 @@ class Warps:
             detail = f"the CTA's warps request {total} of {pool} registers"
             self.state.report(rules.SETMAXNREG, place, detail, thread=first * 32)
 
-    def report_uninitialized(self, group: Group, place: Place, registers: list[str]) -> None:
+    def report_uninitialized(self, group: Group, place: Place, registers: list[str], help: str = "") -> None:
         """Report registers that lanes of the group read before writing them."""
         detail = ", ".join(registers)
         self.state.report(
-            rules.UNINITIALISED_REGISTER, place, detail, thread=group.first, count=len(group) * len(registers)
-        )
+            rules.UNINITIALISED_REGISTER, place, detail, thread=group.first, count=len(group) * len(registers),
+            help=help,
+        )  # fmt: skip
 
     def check_exit(self, grid: int, warps: Ints) -> None:
         """Check the register requests of an ended CTA."""

@@ -12,7 +12,7 @@ from pyptx.sim.reports.findings import Finding, group_by_cause
 from pyptx.sim.reports.graph import Hang
 from pyptx.sim.reports.source_lines import find_module_text, read_source_lines
 from pyptx.sim.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, NOT_A_BARRIER, PHASE_UNOBSERVED, faults
-from pyptx.sim.rules.advice import COUNT
+from pyptx.sim.rules.advice import AHEAD, COUNT, WAIT_FIRST
 from pyptx.sim.scheduling.schedules import SEEDED
 
 _WRAPPED = (ADDRESS_OVERFLOW, NARROWED)
@@ -87,11 +87,12 @@ def add_findings(why: PtxError, checks: Checks | None) -> PtxError:
 
 def _accuse_barrier(why: Hang, phase_findings: Sequence[Finding]) -> Hang:
     """Return the deadlock, naming the barrier whose phases completed early if lanes wait for it."""
-    inits = {finding.other for finding in phase_findings}
-    node = next((node for node in why.report.order_nodes() if node.place is not None and node.place in inits), None)
+    help_by_init = {finding.other: finding.help for finding in reversed(phase_findings)}
+    nodes = (node for node in why.report.order_nodes() if node.place is not None and node.place in help_by_init)
+    node = next(nodes, None)
     if node is None or why.diagnostics[0].code != DEADLOCK.code:
         return why
-    why.report.accuse(node, COUNT)
+    why.report.accuse(node, AHEAD if help_by_init[node.place] == WAIT_FIRST else COUNT)
     finding = why.report.make_finding()
     assert finding is not None
     return Hang([finding.diagnostic(), *why.diagnostics[1:]], why.report)

@@ -47,7 +47,7 @@ class Subject:
     """One awaited event. `key` identifies it, `place` is where it was declared or began; `helpers` are the warps that
     could cause it; `has_begun` if part of it has occurred; `advice` says how to complete it; `signals` are the
     instructions that would cause it and that waiting threads can still reach; `is_broken` if it lacks what no arrival
-    supplies: initialization, or bytes of a copy."""
+    supplies: initialization, or bytes of a copy; `expect` is where wrong bytes were expected."""
 
     key: tuple[object, ...]
     what: str
@@ -59,6 +59,7 @@ class Subject:
     advice: str = ""
     signals: tuple[Place, ...] = ()
     is_broken: bool = False
+    expect: Place | None = None
 
 
 class Knowledge(Protocol):
@@ -89,6 +90,7 @@ class Node:
     advice: str = ""
     signals: list[str] = field(default_factory=list[str])
     is_broken: bool = False
+    expect: Place | None = None
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -172,8 +174,8 @@ class HangReport:
         if remedy in (advice.PHASES, advice.BARS) and all(node.signals for node in circle):
             remedy = advice.advise_cycle({node.kind for node in circle}) or remedy
         return Finding(
-            rules.DEADLOCK, place, None, message, self.guilty.place, None, self.guilty.what, help=remedy,
-            details=tuple(self.summarize()),
+            rules.DEADLOCK, place, None, message, self.guilty.expect or self.guilty.place, None, self.guilty.what,
+            help=remedy, details=tuple(self.summarize()),
         )  # fmt: skip
 
     def accuse(self, node: Node, remedy: str) -> None:
@@ -213,7 +215,7 @@ def explain(waits: Sequence[Waiting], exits: Sequence[Exited], knowledge: Knowle
             could = _list_helpers(subject, waits, subjects, exits, knowledge)
             node = nodes[subject.key] = Node(
                 subject.what, wait.kind, subject.missing, [], could, list(subject.history), [], subject.place,
-                subject.has_begun, subject.advice, list(map(str, subject.signals)), subject.is_broken,
+                subject.has_begun, subject.advice, list(map(str, subject.signals)), subject.is_broken, subject.expect,
             )  # fmt: skip
         node.waiters.append((knowledge.name_threads(wait.threads), wait.place))
     members: dict[tuple[object, ...], set[int]] = {key: set() for key in nodes}

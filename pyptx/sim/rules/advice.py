@@ -17,6 +17,15 @@ PHASES = (
     "let a thread arrive, or correct the parity: the first phase of a fresh mbarrier has parity 0; a wait with parity "
     "1 passes immediately, as a producer that waits for free slots needs"
 )
+AHEAD = (
+    "let the arriving threads wait for the waiting ones before they arrive again, as a producer waits for a free slot: "
+    "they completed phases that no wait had observed, and this wait missed one"
+)
+WAIT_FIRST = (
+    "let this thread wait until the previous phase was observed before it arrives again, as a producer waits for a "
+    "free slot"
+)
+OVERWRITE = "let the first product of a tile overwrite its sums, by a false `scale-d`, or set them to zero before it"
 COUNT = (
     "correct the count of `mbarrier.init`: more threads arrive in a phase than it counts, so phases complete early and "
     "a wait misses one"
@@ -28,15 +37,18 @@ def has_begun(pending: int, count: int, tx: int) -> bool:
     return 0 < pending < count or tx != 0
 
 
-def advise_phase(pending: int, count: int, tx: int) -> str:
-    """Say what can complete the current phase of an mbarrier."""
+def advise_phase(pending: int, count: int, tx: int, announced: int) -> str:
+    """Say what can complete the current phase of an mbarrier, which was told to expect the announced bytes."""
     if tx > 0:
         return (
-            f"`expect_tx` expects {tx} bytes that no copy delivered: lower it, or let the missing copy signal this "
-            "mbarrier; out-of-bounds parts of a TMA box still count"
+            f"`expect_tx` expects {announced} bytes and {announced - tx} arrived: lower it, or let the missing copy "
+            "signal this mbarrier; out-of-bounds parts of a TMA box still count"
         )
     if tx < 0:
-        return f"let `expect_tx` expect {-tx} more bytes, or let the copy that delivered them signal another mbarrier"
+        return (
+            f"let `expect_tx` expect the {announced - tx} bytes that arrived instead of {announced}, or let the copy "
+            "that delivered too many signal another mbarrier"
+        )
     if has_begun(pending, count, tx):
         return (
             f"`mbarrier.init` counts {count} arrivals, of which {count - pending} occurred: correct the count, or let "
@@ -62,13 +74,13 @@ def describe_absent(noun: str, count: int) -> str:
     return f"{format_count(noun, count)} {'has' if count == 1 else 'have'} not arrived"
 
 
-def describe_phase(phase: int, pending: int, count: int, tx: int) -> str:
+def describe_phase(phase: int, pending: int, count: int, tx: int, announced: int) -> str:
     """Say what the current phase of an mbarrier lacks."""
     parts: list[str] = []
     if pending:
         parts.append(f"{pending} of {count} arrivals missing")
     if tx:
-        parts.append(f"{tx} expected bytes not copied" if tx > 0 else f"{-tx} bytes copied but not expected")
+        parts.append(f"{announced - tx} bytes arrived, {announced} expected")
     if pending == count and not tx and phase:
         parts.append(f"phase {phase - 1} completed; phase {phase} has not begun")
     return ", ".join(parts) or "complete"

@@ -170,21 +170,21 @@ class BatchKnowledge:
         cta, place = divmod(wait.key, state.shape.shared_stride)
         address = place + state.machine.memory.shared_base
         object_name = state.machine.launch.shared_names.format_address(address)
-        phase, pending, count, tx = (
-            int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
+        phase, pending, count, tx, announced = (
+            int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx, barriers.announced)
         )
         sources = self._find_signalers(address)
-        missing = advice.describe_phase(phase, pending, count, tx)
-        last_threads, init = self._find_history(wait.key)
+        missing = advice.describe_phase(phase, pending, count, tx, announced)
+        last_threads, init, expect = self._find_history(wait.key)
         history = [f"{self._describe_last(source, last_threads)}" for source in sources]
         if not sources:
             history = ["no instruction of the kernel arrives at it"]
         key = ("mbarrier", wait.key)
         name = f"mbarrier {object_name} of CTA {self.name_cta(cta)}, phase {phase}"
-        lacks = pending, count, tx
         return Subject(
-            key, name, missing, tuple(history), init, self._find_helpers(sources), advice.has_begun(*lacks),
-            advice.advise_phase(*lacks), self._find_signals(sources), is_broken=tx != 0,
+            key, name, missing, tuple(history), init, self._find_helpers(sources), advice.has_begun(pending, count, tx),
+            advice.advise_phase(pending, count, tx, announced), self._find_signals(sources), is_broken=tx != 0,
+            expect=expect if tx else None,
         )  # fmt: skip
 
     def _find_signalers(self, address: int) -> list[Source]:
@@ -198,17 +198,21 @@ class BatchKnowledge:
             if not source.origins or any(names.find_part(*origin) == own for origin in source.origins)
         ]
 
-    def _find_history(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
-        """Return the threads that last executed each instruction on an mbarrier, and where it was initialized."""
+    def _find_history(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None, Place | None]:
+        """Return the threads that last executed each instruction on an mbarrier, where it was initialized, and where it
+        was told to expect bytes."""
         threads_by_instruction: dict[int, tuple[int, ...]] = {}
         init: Place | None = None
+        expect: Place | None = None
         for (site, _), (lanes, offsets) in self.state.machine.memory.mbarriers.history.items():
             mask = offsets == place
             if mask.any():
                 threads_by_instruction[id(site.instruction)] = list_threads(self.state, lanes, mask)
                 if site.instruction.modifiers[:1] == (".init",):
                     init = Place(site.origin, site.instruction.full_opcode)
-        return threads_by_instruction, init
+                if ".expect_tx" in site.instruction.modifiers:
+                    expect = Place(site.origin, site.instruction.full_opcode)
+        return threads_by_instruction, init, expect
 
     def _describe_last(self, source: Source, last_threads: dict[int, tuple[int, ...]]) -> str:
         instruction = source.step.instruction

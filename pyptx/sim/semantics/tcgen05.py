@@ -27,7 +27,7 @@ from pyptx.sim.engines.issuing import (
 from pyptx.sim.numerics.extremes import maximum, minimum
 from pyptx.sim.semantics import tcgen05_copies
 from pyptx.sim.semantics.access import as_tuple, store
-from pyptx.sim.semantics.tcgen05_places import find_pair, make_place_error
+from pyptx.sim.semantics.tcgen05_places import find_pair, make_place_error, make_unallocated_error
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 from pyptx.sim.state.effects import TCGEN05, TENSOR_STORES
 from pyptx.sim.state.memory import Site
@@ -117,9 +117,8 @@ def _locate_cells(move: Move, site: Site, group: Lanes, address: Any, split: int
     ok = site.memory.tensor.are_allocated(group.cta, column.min(1), column.max(1) + packed)
     if not ok.all():
         position = int(np.flatnonzero(~ok)[0])
-        raise make_place_error(
-            site, group, position, f"columns {column[position].min()} … {column[position].max()} are not allocated"
-        )
+        columns_here = column[position]
+        raise make_place_error(site, group, position, make_unallocated_error(columns_here.min(), columns_here.max()))
     return group.cta[:, None], row, column
 
 

@@ -13,7 +13,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import schedule_effect, select_lanes
-from pyptx.sim.semantics.tcgen05_places import find_pair, make_place_error
+from pyptx.sim.semantics.tcgen05_places import find_pair, make_place_error, make_unallocated_error
 from pyptx.sim.semantics.vocabulary import Operation, memory
 from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Site
@@ -58,12 +58,12 @@ def _run(pair: bool, execute: Any, site: Site, active: Lanes, values: tuple[Any,
             for cta in ctas:
                 execute(site, cta, *(int(value[position]) for value in values))
         except (ValueError, IndexError) as why:
-            raise make_place_error(site, issuer, 0, str(why)) from None
+            raise make_place_error(site, issuer, 0, why) from None
 
 
 def _check_allocated(site: Site, cta: int, column: int, count: int) -> None:
     if not site.memory.tensor.are_allocated(np.array([cta]), np.array([column]), np.array([column + count - 1])).all():
-        raise IndexError(f"columns {column} … {column + count - 1} are not allocated")
+        raise make_unallocated_error(column, column + count - 1)
 
 
 def _copy(layout: str, bits: int, site: Site, cta: int, address: int, descriptor: int) -> None:

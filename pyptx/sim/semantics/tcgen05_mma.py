@@ -83,7 +83,7 @@ def _run(spelling: Spelling, site: Site, names: tuple[str, ...], active: Lanes, 
         try:
             _multiply(spelling, site, issuer, operands)
         except (ValueError, IndexError) as why:
-            raise make_place_error(site, issuer, 0, str(why)) from None
+            raise make_place_error(site, issuer, 0, why) from None
 
 
 def name_operands(spelling: Spelling, operands: tuple[Any, ...]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pyptx.isa.fragments.tensor_memory import LANES, Datapath
 from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics import sparse
 from pyptx.sim.numerics.formats import decode, widen
+from pyptx.sim.semantics.tcgen05_places import make_unallocated_error
 from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Memory
 from pyptx.sim.state.tracing import is_only_traced, record_touch
@@ -65,7 +66,7 @@ def read_words(half: Half, matrix: str, lanes: Array, address: int, count: int) 
     column = address & 0xFFFF
     tensor, cta = half.memory.tensor, np.array([half.cta])
     if not tensor.are_allocated(cta, np.array([column]), np.array([column + count - 1])).all():
-        raise IndexError(f"columns {column} … {column + count - 1} of {matrix} are not allocated")
+        raise make_unallocated_error(column, column + count - 1, matrix)
     if matrix != "D":
         record_touch(half.memory.trace, half.cta, lanes, column, count, writes=False)
     cells: Array = tensor.cells[half.cta][lanes, column : column + count]

@@ -7,14 +7,24 @@ from pyptx.sim import rules as hazards
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.rules import faults
 from pyptx.sim.state.memory import Site
+from pyptx.sim.state.warpgroups import Outside
 
 
-def make_place_error(site: Site, group: Lanes, position: int, problem: str) -> PtxError:
+def make_unallocated_error(first: int, last: int, operand: str = "") -> Outside:
+    """Return the error of columns that are not allocated, of an operand if it has a name."""
+    width = ", make N of the instruction descriptor smaller" if operand == "D" else ""
+    return Outside(
+        f"columns {first} … {last}{f' of {operand}' if operand else ''} are not allocated",
+        f"allocate more columns by `tcgen05.alloc`{width}, or correct the address",
+    )
+
+
+def make_place_error(site: Site, group: Lanes, position: int, problem: str | Exception) -> PtxError:
     """Return the error of an access to tensor memory."""
     text = f"`{site.instruction.full_opcode}`: {problem}"
-    return faults.error(
-        faults.TENSOR, site.origin, text, notes=(site.memory.describe_thread(group, position, site.function),)
-    )
+    notes = (site.memory.describe_thread(group, position, site.function),)
+    help = problem.help if isinstance(problem, Outside) else None
+    return faults.error(faults.TENSOR, site.origin, text, notes=notes, help=help)
 
 
 def find_pair(site: Site, lane: Lanes) -> tuple[int, int]:

@@ -234,12 +234,10 @@ def _locate_operands(
             operands.append(
                 wg.find_operand_places(site.memory, groups, descriptors, rows, width, raw, across, index == 2)
             )
-        except IndexError as why:
-            shared = site.memory.shared
-            inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
-            text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[index]} {why}, outside {inside}"
+        except wg.Outside as why:
+            text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[index]} {why}"
             note = site.memory.describe_thread(group, 0, site.function)
-            raise faults.error(faults.MATRIX, site.origin, text, notes=(note,)) from None
+            raise faults.error(faults.MATRIX, site.origin, text, notes=(note,), help=why.help) from None
     return operands
 
 

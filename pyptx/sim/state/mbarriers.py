@@ -20,7 +20,7 @@ MOST = (1 << 20) - 1
 MOST_REPORTING = 511
 """The largest arrival count of `.layout::v1`."""
 _PENDING_BITS = 20
-_ROWS = ("expected", "pending", "tx", "phase", "places", "good", "reporting", "reported", "reports")
+_ROWS = ("expected", "pending", "tx", "announced", "phase", "places", "good", "reporting", "reported", "reports")
 
 
 class Misuse(Exception):
@@ -41,15 +41,15 @@ class Refused:
 
 class MBarriers:
     """The mbarrier objects, one row each: the expected arrival count of a phase, the pending count and tx-count of the
-    current phase, and the number of completed phases. For copies that report on their bytes, a row also records whether
-    one reported in the current phase and in the previous one, and the number of phases that completed without a report
-    (conditional phases)."""
+    current phase, the bytes that it was told to expect, and the number of completed phases. For copies that report on
+    their bytes, a row also records whether one reported in the current phase and in the previous one, and the number of
+    phases that completed without a report (conditional phases)."""
 
     def __init__(self, size: int, sink: Sink[Any] | None) -> None:
         self._sink = sink
         self._row = np.full(max(1, size // 8), -1, np.int32)
         self._used = 0
-        self.expected, self.pending, self.tx, self.phase = (np.zeros(64, np.int64) for _ in range(4))
+        self.expected, self.pending, self.tx, self.announced, self.phase = (np.zeros(64, np.int64) for _ in range(5))
         self.places, self.good = np.zeros(64, np.int64), np.zeros(64, np.int64)
         self.reporting, self.reported, self.reports = (np.zeros(64, np.bool_) for _ in range(3))
         self.completions: list[Array] = []
@@ -85,7 +85,7 @@ class MBarriers:
         self._used += len(fresh)
         rows = self._row[slots]
         self.expected[rows] = self.pending[rows] = counts
-        self.tx[rows] = self.phase[rows] = self.good[rows] = 0
+        self.tx[rows] = self.announced[rows] = self.phase[rows] = self.good[rows] = 0
         self.reporting[rows] = self.reported[rows] = False
         self.reports[rows] = reports
         self.places[rows] = offsets
@@ -157,6 +157,7 @@ class MBarriers:
         if self._sink is not None:
             self._sink.on_mbarrier_arrive(rows, amounts)
         np.add.at(self.tx, rows, amounts)
+        np.add.at(self.announced, rows, np.maximum(amounts, 0))
         over = np.flatnonzero(np.abs(self.tx[rows]) > MOST)
         if len(over):
             raise Misuse(int(over[0]), f"a tx-count of {self.tx[rows[over[0]]]}; it must be at most {MOST}")
@@ -182,6 +183,7 @@ class MBarriers:
             self.good[complete_rows] += ~self.reporting[complete_rows]
             self.reported[complete_rows], self.reporting[complete_rows] = self.reporting[complete_rows], False
             self.pending[complete_rows] = self.expected[complete_rows]
+            self.announced[complete_rows] = 0
             self.completions.append(complete_rows)
             if self._sink is not None:
                 self._sink.on_mbarrier_phase(complete_rows, self.phase[complete_rows] - 1)

@@ -141,6 +141,23 @@ def load_shared_operand(memory: Any, places: tuple[Array, str], dtype: str) -> A
     return array.view(dtype)
 
 
+class Outside(IndexError):
+    """An operand that is not inside its memory, and what to do about it."""
+
+    def __init__(self, text: str, help: str) -> None:
+        super().__init__(text)
+        self.help = help
+
+
+def make_outside_error(shared: Any, low: int, high: int) -> Outside:
+    """Return the error of a matrix that reaches beyond shared memory."""
+    inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
+    return Outside(
+        f"reads shared addresses {low:#x} … {high:#x}, outside {inside}",
+        "correct the address or the offsets of the matrix descriptor, or M or N: a matrix has M or N rows of K each",
+    )
+
+
 def find_operand_places(
     memory: Any,
     groups: Groups,
@@ -203,7 +220,7 @@ def _compute_units(
     address = compute_addresses(descriptor, rows, columns, size, is_transposed)
     low, high = int(address.min()), int(address.max())
     if low < shared.low or high + size > shared.low + shared.size:
-        raise IndexError(f"reads shared addresses {low:#x} … {high + size - 1:#x}")
+        raise make_outside_error(shared, low, high + size - 1)
     return (address - shared.low) // size, unit
 
 

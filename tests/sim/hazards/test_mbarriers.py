@@ -83,6 +83,25 @@ def test_a_rule_of_mbarriers(act: Callable[[Hazards, Grid, bool], None], wrong: 
     assert codes == ({CASES[act]} if wrong else set())
 
 
+@pytest.mark.parametrize("expected", [16, 32])
+def test_a_copy_beyond_the_expected_bytes_is_noted_where_its_data_is_used(expected: int) -> None:
+    engine = Hazards()
+    grid = engine.launch(place(), 32, shared_bytes=1024)
+    engine.start(grid, [0], [0])
+    engine.mbarriers.init(0, place(1), 0, 1)
+    engine.mbarriers.arrive(ONE, place(2), 0, expect=expected)
+    for start in (256, 272):
+        copy = engine.copies.bulk_load(0, place(3), None, [(Bytes.run(Space.SHARED, start, 16), 0)])
+        engine.copies.land(copy)
+    engine.mbarriers.wait(ONE, place(4), 0, 0)
+    engine.access(load(place(5), Space.SHARED, 16), ONE, np.array([272]))
+    notes = [finding.notes for finding in engine.findings]
+    assert notes == ([] if expected == 32 else [(
+        "so far, `line 2` at <ptx>:2:1 has expected 16 bytes for shared 0x0 of CTA 0, and copies of 32 bytes signal "
+        "it: unless it expects more, its phases complete before their last bytes arrive",
+    )])  # fmt: skip
+
+
 @pytest.mark.parametrize("knows", [True, False])
 def test_a_wait_may_skip_a_phase_whose_arrivals_the_thread_knows(knows: bool) -> None:
     """One thread releases two slots, and the other waits for the second release only."""

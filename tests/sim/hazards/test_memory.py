@@ -373,3 +373,13 @@ def test_atomics_of_a_cta_that_ended_are_not_those_of_the_next_in_its_place() ->
     assert list_codes(engine) == []
     engine.access(load(place(5), Space.SHARED, 4), ctas[0][[0]], np.array([4]))
     assert [(finding.rule.code, finding.count) for finding in engine.findings] == [("PTX0902", 2)]
+
+
+def test_a_load_of_columns_that_no_product_wrote_says_what_may_write_them() -> None:
+    engine, warp = Hazards(), Group(np.arange(32))
+    engine.start(engine.launch(place(1), 32, tensor=True), [0], [0])
+    engine.tensor.alloc(warp, place(2), 0, 32)
+    engine.tensor.move(warp, place(3), 0, 32, 0, 32, stores=False)
+    (finding,) = engine.findings
+    assert finding.rule.code == "PTX0912"
+    assert "with M and N of the product" in finding.help

@@ -133,31 +133,31 @@ HANGS: dict[str, Hang] = {
     ),
     "too many bytes expected": Hang(
         init(1) + roles("@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 128;\n" + COPY, CONSUME),
-        ("[full], 128", "[full], 64"), "mbarrier `full` of CTA 0, phase 0", "64 expected bytes not copied",
+        ("[full], 128", "[full], 64"), "mbarrier `full` of CTA 0, phase 0", "64 bytes arrived, 128 expected",
         ("cp.async.bulk.shared::cluster.global",),
     ),
     "too few bytes expected": Hang(
         init(1) + roles("@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 32;\n" + COPY, CONSUME),
-        ("[full], 32", "[full], 64"), "mbarrier `full` of CTA 0, phase 0", "32 bytes copied but not expected",
+        ("[full], 32", "[full], 64"), "mbarrier `full` of CTA 0, phase 0", "64 bytes arrived, 32 expected",
     ),
     "nothing copied": Hang(
         init(1) + roles("@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n"
                         + COPY.replace("%p0", "%p1").replace(";", "; // there"),
                         CONSUME),
-        ("@%p1 cp", "@%p0 cp"), "mbarrier `full` of CTA 0, phase 0", "64 expected bytes not copied",
+        ("@%p1 cp", "@%p0 cp"), "mbarrier `full` of CTA 0, phase 0", "0 bytes arrived, 64 expected",
         ("complete_tx::bytes` at <ptx>:{there}:6 was never executed on it",),
     ),
     "bytes for the neighbor": Hang(
         init(1, "full", "full+8") + roles(
             "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n" + COPY.replace("[full]", "[full+8]"),
             CONSUME),
-        ("64, [full+8]", "64, [full]"), "mbarrier `full` of CTA 0", "64 expected bytes not copied",
+        ("64, [full+8]", "64, [full]"), "mbarrier `full` of CTA 0", "0 bytes arrived, 64 expected",
     ),
     "expected on the neighbor": Hang(
         init(1, "full", "full+8") + roles(
             "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full+8], 64;\n" + COPY, CONSUME),
         ("_, [full+8], 64", "_, [full], 64"), "mbarrier `full` of CTA 0",
-        "1 of 1 arrivals missing, 64 bytes copied but not expected",
+        "1 of 1 arrivals missing, 64 bytes arrived, 0 expected",
     ),
     "producer exited": Hang(
         init(1) + "@%p1 bra consumer;\n@%p0 ret; // there\n" + ARRIVE + "ret;\nconsumer:\n" + CONSUME,
@@ -497,6 +497,16 @@ def test_a_count_of_init_that_is_too_low_is_what_the_error_names(schedule: str) 
     assert "correct the count of `mbarrier.init`" in str(first.help)
 
 
+def test_a_producer_that_runs_ahead_is_what_the_error_names() -> None:
+    waits = "nanosleep.u32 9;\nagain: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;\n@!%p2 bra again;\n"
+    text = kernel(init(1) + roles(ARRIVE + ARRIVE, waits), module=SHARED)
+    with raises(sim.Hang) as excinfo:
+        sim.run(parse(text), block=64, args=[np.zeros(64, np.int32)], schedule="eager")
+    hang, phase = excinfo.value.diagnostics
+    assert (hang.code, phase.code) == ("PTX0990", "PTX0957")
+    assert "let the arriving threads wait for the waiting ones" in str(hang.help)
+
+
 def test_pieces_of_dynamic_shared_memory_have_the_names_that_the_caller_gives() -> None:
     body = """mov.u32 %r1, smem;
 @%p0 mbarrier.init.shared::cta.b64 [%r1+520], 1;
@@ -548,7 +558,7 @@ def test_a_kernel_in_python_names_its_barriers_and_its_lines(monkeypatch: pytest
         example.make().simulate(a, a, check="none")
     (finding,) = excinfo.value.diagnostics
     assert finding.code == "PTX0990"
-    assert "mbarrier `full` of CTA 0, phase 0: 16 expected bytes not copied" in finding.message
+    assert "mbarrier `full` of CTA 0, phase 0: 49152 bytes arrived, 49168 expected" in finding.message
     assert finding.origin is not None
     assert str(finding.origin.file).endswith("05_cluster_gemm.py")
     assert "ptx.mbarrier.wait(ring.full[" in Path(str(finding.origin.file)).read_text().splitlines()[finding.line - 1]

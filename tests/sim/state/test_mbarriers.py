@@ -203,7 +203,7 @@ def test_misuse_is_an_error_at_the_instruction(body: str, messages: str) -> None
 def test_a_hang_says_what_the_barrier_waits_for() -> None:
     body = "mbarrier.init.shared::cta.b64 [bar], 3; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 64;"
     body += " w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra w; ret;"
-    with raises(PtxError, match="2 of 3 arrivals missing, 64 expected bytes not copied"):
+    with raises(PtxError, match="2 of 3 arrivals missing, 0 bytes arrived, 64 expected"):
         out(body, threads=1)
 
 

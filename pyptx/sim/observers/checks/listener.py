@@ -14,7 +14,9 @@ from pyptx.sim.observers.checks.accesses import StoredValues
 from pyptx.sim.observers.checks.divergence import Divergence
 from pyptx.sim.observers.checks.instrument import Instrument
 from pyptx.sim.observers.checks.session import Session
+from pyptx.sim.observers.checks.wgmma import is_sum
 from pyptx.sim.program.blocks import Block, Program
+from pyptx.sim.rules import advice
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.sink import Landing, LandingOf
@@ -37,7 +39,8 @@ class Checks(Session):
         self.last_store = StoredValues(lanes, values)
 
     def on_unwritten_register(self, step: Step, lanes: Lanes, name: str) -> bool:
-        self.engine.warps.report_uninitialized(self.group_lanes(lanes), self.find_place(step), [name])
+        help = advice.OVERWRITE if is_sum(step, name) else ""
+        self.engine.warps.report_uninitialized(self.group_lanes(lanes), self.find_place(step), [name], help)
         return True
 
     # Warps, barriers, grids

@@ -77,6 +77,11 @@ def number_registers(operand: Operand, numbering: Numbering) -> Registers:
     return _intern(frozenset(number for name in names if (number := numbering(name)) is not None))
 
 
+def is_sum(step: Step, name: str) -> bool:
+    """Tell whether a register belongs to the accumulator of a `wgmma.mma_async`."""
+    return ".mma_async" in step.instruction.modifiers and name in find_names(step.instruction.operands[0])
+
+
 @lru_cache(maxsize=1024)
 def _intern(registers: Registers) -> Registers:
     """Return the same object for equal sets: the engine compares them for every product."""
@@ -203,9 +208,9 @@ def _check_inside(site: Site, granules: Array) -> None:
     shared = site.memory.shared
     low, high = int(granules[0]) * _GRANULE, int(granules[-1]) * _GRANULE
     if low < shared.low // _GRANULE * _GRANULE or high >= shared.low + shared.size:
-        inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
-        text = f"`{site.instruction.full_opcode}`: a matrix reads shared addresses {low:#x} … {high + 15:#x}"
-        raise faults.error(faults.MATRIX, site.origin, f"{text}, outside {inside}")
+        why = wg.make_outside_error(shared, low, high + 15)
+        text = f"`{site.instruction.full_opcode}`: a matrix {why}"
+        raise faults.error(faults.MATRIX, site.origin, text, help=why.help)
 
 
 def _spread_rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: int, across: bool) -> Rows:

@@ -165,6 +165,14 @@ def wgmma(
     return sim.run(parse(kernel(body)), "k", block=128, args=(out,), check="all,numerics", **options).hazards
 
 
+def test_a_first_product_that_adds_to_unwritten_sums_is_told_of_scale_d() -> None:
+    text = kernel(WGMMA.format(a=1, b=1, c=0, keeps=999, special=1, stores="", after=""))
+    lines = [line.replace("%p1, 1, 1", "1, 1, 1") for line in text.splitlines() if not line.startswith("mov.f32 %d0")]
+    result = sim.run(parse("\n".join(lines)), block=128, args=(np.zeros(128, np.int32),), on_hazard="report")
+    findings = [finding for finding in result.hazards if finding.rule.code == "PTX0911"]
+    assert ["`scale-d`" in finding.help for finding in findings] == [True]
+
+
 def test_a_product_of_a_warpgroup_overflows_once() -> None:
     finding, = wgmma(LARGE, LARGE)  # fmt: skip
     assert (finding.rule.code, finding.count, str(finding.agent)) == ("PTX0993", 64 * 8, "CTA 0 warp 0 lane 0")

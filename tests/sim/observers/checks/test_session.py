@@ -197,7 +197,9 @@ def test_without_the_marked_line_both_places_are_found(case: Case, schedule: str
 def test_every_lane_that_initializes_a_barrier_counts(lanes: int) -> None:
     body = f"setp.lt.u32 %p1, %t, {lanes};\n@%p1 mbarrier.init.shared::cta.b64 [bar], 1;"
     _, reports = findings(Case("", "", ""), body)
-    assert sum(finding.count for finding in reports if finding.rule.code == "PTX0951") == lanes - 1
+    assert [(finding.rule.code, finding.count, finding.help) for finding in reports] == [
+        ("PTX0951", lanes - 1, "let one thread execute `mbarrier.init`")
+    ][: lanes - 1]
 
 
 def span(origin: object) -> int:

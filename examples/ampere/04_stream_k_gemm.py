@@ -156,7 +156,7 @@ EXAMPLE = Example(
     runs=(
         Run({"m": 128, "n": 192, "k": 96, "ctas": 2}, HALF, 1e-3),
         Run({"m": 128, "n": 192, "k": 96, "ctas": 3}, HALF, 1e-3),
-        Run({"m": 300, "n": 186, "k": 104, "ctas": 2}, HALF, 1e-3),
+        Run({"m": 300, "n": 186, "k": 104, "ctas": 2}, HALF, 1e-3, special=True),
     ),
     large={"m": 4096, "n": 4096, "k": 4096, "ctas": 108},
     sass=("LDGSTS.E.BYPASS", "LDSM.16.M88.4", "HMMA.16816.F32.BF16", "LDG.E.STRONG.GPU"),

@@ -75,7 +75,7 @@ EXAMPLE = Example(
     targets=("sm_89", "sm_120a"),
     runs=(
         Run({"m": 128, "n": 128, "k": 128}, HALF, 1e-2),
-        Run({"m": 150, "n": 202, "k": 80}, HALF, 1e-2),
+        Run({"m": 150, "n": 202, "k": 80}, HALF, 1e-2, special=True),
         Run({"m": 128, "n": 128, "k": 1040}, HALF, 3e-2),
     ),
     large={"m": 4096, "n": 4096, "k": 4096},

@@ -11,6 +11,8 @@ from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg
 from pyptx.types import f32
 
 THREADS, WIDTH = 256, 4
+"""Eight CTAs fill an SM with 2,048 threads, which have 64 KiB of loads in flight. A B200 needs 23 KiB on each of its
+148 SMs: the latency of memory, about 470 ns, times 7.26 TB/s."""
 
 
 def grid(n: int) -> tuple[int, int, int]:

@@ -17,6 +17,8 @@ from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import PtxType, bf16, f32
 
 COLUMNS, WARPS, CHAINS = 32, 8, 4
+"""A warp reads lines of 128 bytes. The input is small, so what counts is that all SMs take part: 4096 columns are 128
+CTAs."""
 
 
 def grid(m: int, n: int) -> tuple[int, int, int]:

@@ -15,6 +15,7 @@ from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, smem
 from pyptx.types import bf16
 
 ROWS, COLUMNS = 64, 64
+"""128 bytes are the longest row that the swizzle takes. With boxes of 8 KiB, 24 CTAs share an SM: 192 KiB in flight."""
 BOX_BYTES = ROWS * COLUMNS * 2
 
 

@@ -47,7 +47,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from examples.parts.attention import attend, count_flops
+from examples.parts.attention import attend, count_flops, draw
 from examples.parts.example import HALF, Example, Run
 from examples.parts.head_tiles import (
     ROWS,
@@ -269,13 +269,14 @@ EXAMPLE = Example(
     targets=("sm_90a",),
     runs=(
         Run({"h": 1, "s": 128, "d": 64}, 2 * HALF, 8e-3, 2),
-        Run({"h": 1, "s": 456, "d": 128}, 2 * HALF, 8e-3, 2),
+        Run({"h": 1, "s": 456, "d": 128}, 2 * HALF, 8e-3, 2, special=True),
         Run({"h": 2, "s": 200, "d": 128, "causal": True}, 2 * HALF, 8e-3, 2),
         Run({"h": 1, "s": 192, "d": 256, "causal": True}, 2 * HALF, 8e-3, 2),
     ),
     large={"h": 16, "s": 16384, "d": 128},
     sass=("UTMALDG.3D", "HGMMA.64x128x16.F32.BF16", "MUFU.EX2", "USETMAXREG.TRY_ALLOC", "STSM.16.M88.4", "UTMASTG.3D"),
     fixed=("d",),
+    draw=draw,
     flops=count_flops,
     peer="attention cudnn_attention triton_attention",
 )

@@ -52,7 +52,8 @@ from pyptx import Kernel, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, bf16x2, f32, s32, u32
 
 KEYS, STAGES, CONSUMERS, WARPS = BOX, 3, 2, 4
-"""With blocks of 64 keys, sums, scores, slopes and packed gradients take d / 2 + 80 registers: 144 at most."""
+"""With blocks of 64 keys, sums, scores, slopes and packed gradients take d / 2 + 80 registers: 144 at most.
+Three stages, since the product with the keys runs a block later: a block keeps its stage for two."""
 QUERIES = ROWS * CONSUMERS
 DIMS = (64, 128)
 THREADS = 128 * (1 + CONSUMERS)

@@ -59,7 +59,8 @@ from pyptx.types import bf16, bf16x2, f32, s32, u32
 
 QUERIES, STAGES, CONSUMERS, WARPS = BOX, 3, 2, 4
 """With blocks of 64 queries, two sums, weights, slopes and a packed copy take d + 80 registers: 208 at most. A second
-packed copy would let both of the last products run at once, but then ptxas serializes all of them."""
+packed copy would let both of the last products run at once, but then ptxas serializes all of them.
+Three stages, since the products of a block end in the next one: a block keeps its stage for two."""
 KEYS = ROWS * CONSUMERS
 DIMS = (64, 128)
 THREADS = 128 * (1 + CONSUMERS)

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 
-from examples.parts.example import Array, Shape, widen
+from examples.parts.example import Array, Run, Shape, widen
+
+
+def draw(run: Run, random: np.random.Generator) -> tuple[Array, ...]:
+    """Return q, k and v. With `special`, a query is NaN, a key has no weight because all its scores are -inf, and a
+    value is infinite."""
+    dims = [run.shape[name] for name in "hsd"]
+    q, k, v = (random.standard_normal(dims) * run.scale for _ in range(3))
+    if run.special:
+        q[0, :, 1] = abs(q[0, :, 1]) + 1
+        k[0, dims[1] // 2, 1] = -math.inf
+        q[0, 3, 0], v[0, 1, 2] = math.nan, math.inf
+    return tuple(values.astype(ml_dtypes.bfloat16) for values in (q, k, v))
 
 
 def attend(q: Array, k: Array, v: Array, *, causal: bool = False) -> tuple[Array, Array]:

@@ -24,6 +24,8 @@ from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, smem
 from pyptx.types import bf16
 
 BLOCK, PITCH, STAGES = 128, 128, 3
+"""Rows and columns of a tile, bytes of K in a stage. Four warps hold 64 x 64 sums each, 128 registers per thread. A
+stage loads 32 KiB for 4,104 clk of products, 8 B/clk; three stages are 96 KiB of 99."""
 DEPTH = 64
 """Elements of K in a stage: 128 bytes. Three stages of both operands are 96 KiB of 99."""
 CONSUMERS = 4
@@ -88,7 +90,7 @@ EXAMPLE = Example(
     runs=(
         Run({"m": 128, "n": 128, "k": 64}, HALF, 1e-3),
         Run({"m": 128, "n": 128, "k": 200}, HALF, 1e-3),
-        Run({"m": 150, "n": 202, "k": 72}, HALF, 1e-3),
+        Run({"m": 150, "n": 202, "k": 72}, HALF, 1e-3, special=True),
     ),
     large={"m": 8192, "n": 8192, "k": 8192},
     sass=("UTMALDG.2D", "LDSM.16.M88.4", "HMMA.16816.F32.BF16", "SYNCS"),

@@ -11,6 +11,7 @@ from pyptx import sim
 from pyptx.diagnostics import HazardWarning, PtxError
 from pyptx.runtime import arguments, arrays, device_calls, simulation
 from pyptx.runtime.arrays import Array, Described, DeviceView, Unusable, View
+from pyptx.runtime.failures import explain_failures
 from pyptx.runtime.planning import Call, Plan, Traceable, locate_errors, make_plan
 from pyptx.runtime.rules import ARRAYS
 from pyptx.runtime.simulation import list_warnings
@@ -108,7 +109,8 @@ def _fetch(bound: Bound, value: Any) -> Any:
     for view, array in bound.copies:
         if (view.address, view.shape, view.dtype) == (value.address, value.shape, value.dtype):
             return array
-    array = device_calls.fetch(value)
+    with explain_failures(bound.plan):
+        array = device_calls.fetch(value)
     bound.copies.append((value, array))
     return array
 

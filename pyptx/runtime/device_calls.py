@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -153,9 +154,17 @@ def choose_device(stream: Any) -> int:
     return int(call("cuCtxGetDevice")) if int(call("cuCtxGetCurrent")) else 0
 
 
+_ALIGNMENT = 16
+
+
 def fetch(view: DeviceView) -> Array:
-    """Return a copy of an array in device memory, when all work of its device has ended."""
-    array = np.empty(view.shape, get_numpy_dtype(view.dtype))
+    """Return a copy of an array in device memory, when all work of its device has ended; at an address as aligned, so
+    that the simulator finds what is misaligned on the device."""
+    dtype = get_numpy_dtype(view.dtype)
+    size = prod(view.shape) * dtype.itemsize
+    room = np.empty(size + _ALIGNMENT, np.uint8)
+    start = (view.address - room.ctypes.data) % _ALIGNMENT
+    array = room[start : start + size].view(dtype).reshape(view.shape)
     if array.nbytes:
         with in_context(view.device):
             call("cuCtxSynchronize")

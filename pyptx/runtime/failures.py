@@ -75,7 +75,10 @@ def _write_help(definition: Definition, code: int) -> str:
     if code == _CAPTURE_ISOLATION:
         return "a capture cannot wait for the stream of an array: make the arrays in the stream that is captured"
     remedy, simulating = _find_remedy(definition, code), suggest_simulating(definition)
-    return f"{remedy}; {simulating}, which has no such limit" if remedy else f"{simulating} and finds the cause"
+    if remedy:
+        return f"{remedy}; {simulating}, which has no such limit"
+    # Arrays in a lost context cannot be read any more.
+    return f"{'in a new process, ' if code in FAULTS else ''}{simulating} and finds the cause"
 
 
 def _find_remedy(definition: Definition, code: int) -> str:

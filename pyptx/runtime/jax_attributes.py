@@ -145,7 +145,8 @@ def create_launch(call: CustomCall, tensors: Sequence[Array], fresh: Sequence[Ar
         if index == NO_TENSOR:
             args[name] = data
         else:
-            args[name] = tensors[index] if len(data) != SIZE else Tensor(tensors[index], decode(data))
+            tensor = tensors[index]
+            args[name] = tensor if len(data) != SIZE else Tensor(tensor, decode(data), name.removesuffix(MAP_SUFFIX))
     return Launch(
         call.module, call.entry, args=args, grid=call.grid, block=call.block, cluster=call.cluster,
         shared=call.shared, parts=call.parts, fresh=fresh,

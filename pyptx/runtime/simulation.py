@@ -35,7 +35,7 @@ def create_launch(plan: Plan, arrays: Mapping[str, Array], fresh: Sequence[Array
         elif param.name in plan.scalars:
             args[param.name] = plan.scalars[param.name]
         elif tensor in arrays:
-            args[param.name] = sim.Tensor(arrays[tensor], tensor_map(tiles[tensor], dict(plan.dims), 0))
+            args[param.name] = sim.Tensor(arrays[tensor], tensor_map(tiles[tensor], dict(plan.dims), 0), tensor)
     return sim.Launch(
         plan.module, definition.name, args=args, grid=plan.grid, block=definition.block, cluster=definition.cluster,
         shared=plan.kernel_trace.dynamic_shared, parts=plan.kernel_trace.parts, fresh=fresh,

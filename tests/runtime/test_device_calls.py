@@ -18,7 +18,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.runtime import streams
 from pyptx.runtime.bindings import call, in_context
 from pyptx.runtime.device_array import DeviceArray
-from pyptx.types import bf16, s32, u64
+from pyptx.types import bf16, f32, s32, u64
 from tests.messages import raises
 from tests.runtime.conftest import Activate
 from tests.runtime.device_memory import DeviceMemory
@@ -275,6 +275,43 @@ def test_the_environment_reroutes_calls_to_the_simulator(device: DeviceMemory, m
 def test_simulate_takes_arrays_of_a_device(device: DeviceMemory) -> None:
     result = add_scaled.simulate(device.copy(A), device.copy(B), scale=2.0)
     np.testing.assert_array_equal(result.outputs["c"], SUM)
+
+
+ROOM = np.arange(16 * 32 + 8, dtype=np.float32)
+MISALIGNED = r"PTX1202.*: `a`: the tensor must be aligned to 16 bytes, but its address is 0x[0-9a-f]+[48c]\n"
+
+
+def select(start: int) -> Any:
+    """Return a view that starts at an element of an array."""
+    return ROOM[start:][:512].reshape(16, 32)
+
+
+@pytest.mark.parametrize("start", [1, 2, 3])
+def test_a_tensor_map_of_a_misaligned_view_is_refused_anywhere(device: DeviceMemory, start: int) -> None:
+    """By its own address, which no list of messages can have: the simulator's own is always aligned."""
+    tensor = torch.from_numpy(ROOM)[start:][:512].reshape(16, 32)
+    with pytest.raises(PtxError, match=MISALIGNED):
+        tensor_copy(tensor)
+    for array in (select(start), tensor):
+        with pytest.raises(PtxError, match=MISALIGNED):
+            tensor_copy.simulate(array)
+    with pytest.raises(PtxError, match=MISALIGNED):
+        tensor_copy.simulate(select(start), out=ROOM[:512].reshape(16, 32))
+    np.testing.assert_array_equal(tensor_copy(select(4)), select(4))
+
+
+@kernel(in_specs=[Tile(4, f32)], out_specs=[Tile(4, f32)], grid=(1,), block=(1, 1, 1))
+def copy_vector(x: Any, y: Any) -> None:
+    px, py = ptx.global_ptrs(x, y)
+    ptx.st(f32, ptx.addr(py), ptx.ld(f32, ptx.addr(px), vec=4))
+
+
+def test_after_a_fault_only_a_new_process_can_simulate(device: DeviceMemory) -> None:
+    tensor = torch.from_numpy(ROOM)[1:5]
+    with raises(PtxError, match=r"MISALIGNED_ADDRESS[^$]*in a new process, copy_vector.simulate\(…\) with the same"):
+        copy_vector(tensor)
+    with raises(PtxError, match=r"MISALIGNED_ADDRESS[^$]*in a new process"):
+        copy_vector.simulate(tensor)
 
 
 def test_no_memory_remains_after_many_calls(activate: Activate) -> None:

@@ -185,7 +185,7 @@ SIMULATING = (
             "add_scaled.resources(…) lists",
             f"{SIMULATING}, which has no such limit",
         ),
-        (719, "", f"{SIMULATING} and finds the cause"),
+        (719, "in a new process, ", f"{SIMULATING} and finds the cause"),
         (720, "use a smaller grid: ", f"{SIMULATING}, which has no such limit"),
         (905, "a capture cannot wait for the stream of an array: make the arrays in the stream that is captured", ""),
         (912, "use a smaller cluster: ", f"{SIMULATING}, which has no such limit"),
@@ -208,7 +208,7 @@ def test_an_exported_kernel_has_no_methods_to_recommend(tmp_path: Path) -> None:
     (fault,) = make_error(plan, CallError("cuLaunchKernelEx", 700, "CUDA_ERROR", "")).diagnostics
     (large,) = make_error(plan, CallError("cuLaunchKernelEx", 701, "CUDA_ERROR", "")).diagnostics
     simulating = "with PYPTX_SIMULATE=1 in the environment, the same call checks the kernel on the CPU"
-    assert fault.help == f"{simulating} and finds the cause"
+    assert fault.help == f"in a new process, {simulating} and finds the cause"
     assert large.help == f"use a smaller block; {simulating}, which has no such limit"
 
 

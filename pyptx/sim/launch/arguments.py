@@ -53,6 +53,8 @@ class Tensor:
 
     array: Array
     map: TensorMap
+    name: str = ""
+    """What messages call it, the parameter by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,10 @@ class Buffers:
             if region is not None and region.writable and not region.lent and region.size and array.flags.writeable:
                 data = region.data[address - region.low :][: array.nbytes]
                 array[...] = data.view(array.dtype).reshape(array.shape)
+
+
+_HOST_ALIGNMENT = 16
+"""What allocators of the host return multiples of: other arrays are views, as misaligned as on a device."""
 
 
 def _start(array: Array) -> int:
@@ -341,11 +347,14 @@ def _encode_plain(value: Value, buffers: Buffers, name: str, origin: Origin | No
             text = f"`{name}`: sim.Tensor takes a TensorMap, found {type(value.map).__name__}"
             raise faults.error(faults.ARGUMENTS, origin, text)
         address = buffers.find_address(value.array, name) + value.map.address
+        host = _start(value.array) + value.map.address
+        is_misaligned = value.array.flags.c_contiguous and host % _HOST_ALIGNMENT != 0
         try:
-            return encode(validate(replace(value.map, address=address)))
+            validate(replace(value.map, address=host if is_misaligned else address))
+            return encode(replace(value.map, address=address))
         except PtxError as why:
-            note = f"in the tensor map passed as `{name}`"
-            raise PtxError(replace(d.move_to(origin), notes=(*d.notes, note)) for d in why.diagnostics) from None
+            prefix = f"`{value.name or name}`: "
+            raise PtxError(replace(d.move_to(origin), message=prefix + d.message) for d in why.diagnostics) from None
     if isinstance(value, TensorMap):
         return encode(value)
     if isinstance(value, np.ndarray) and value.ndim:

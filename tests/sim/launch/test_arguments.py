@@ -290,7 +290,7 @@ def test_a_tensor_map_without_cvta_param() -> None:
 
 def test_a_wrong_tensor_map_names_its_argument() -> None:
     wide = sim.Tensor(np.zeros((8, 8), np.float32), replace(MAP, box=(512, 8)))
-    error = assert_reported(BY_VALUE, "PTX1205", "passed as `s`", args=[wide])
+    error = assert_reported(BY_VALUE, "PTX1205", "`s`: the box", args=[wide])
     assert error.diagnostics[0].line == 5
 
 

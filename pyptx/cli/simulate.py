@@ -16,12 +16,14 @@ from pyptx.cli import FINDINGS, OK, UNUSABLE
 from pyptx.cli.output import complain, replace_file
 from pyptx.diagnostics import PtxError, Severity, format_count
 from pyptx.driver.devices import DEVICES
+from pyptx.driver.folders import open_folder
 from pyptx.driver.launcher import run_program
 from pyptx.driver.reports import SUFFIXES, Baseline, Record, format_report, list_new, read_records
 from pyptx.driver.settings import ORDERS, Settings
 from pyptx.driver.sources import NoCompiler
 from pyptx.sim.scheduling.schedules import SCHEDULES
 
+_RECORDS = "pyptx-simulate-"
 _SHELL_SIGNAL = 128
 """Shells report a program that a signal ended with this number more."""
 
@@ -92,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     except (ValueError, OSError) as why:
         complain(f"--baseline {args.baseline}: {why.strerror if isinstance(why, OSError) else why}")
         return UNUSABLE
-    with tempfile.TemporaryDirectory(prefix="pyptx-") as folder:
+    with open_folder(_RECORDS, Path(tempfile.gettempdir())) as folder:
         try:
             if args.check != "all":
                 # Loads the simulator, which takes longer than all else here.
@@ -100,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
             settings = Settings(
                 args.device, args.devices, args.check, args.schedule, args.seed, args.order, stop=args.stop,
                 from_images=args.from_images, line_info=not args.no_line_info, audit=not args.no_audit,
-                cache=not args.no_cache, records=folder, leaks=args.leaks, watch_host=args.watch_host,
+                cache=not args.no_cache, records=str(folder), leaks=args.leaks, watch_host=args.watch_host,
                 dump=str(make_folder(Path(args.dump))) if args.dump else "",
                 baseline=str(Path(args.baseline).resolve()) if args.baseline else "",
             )  # fmt: skip
@@ -111,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         except (NoCompiler, Untrusted, ValueError, OSError) as why:
             complain(explain_start(args.program, why) if isinstance(why, OSError) and why.strerror else str(why))
             return UNUSABLE
-        launches, cut = read_records(Path(folder))
+        launches, cut = read_records(folder)
     if cut:
         complain(
             f"{format_count('process', cut, plural='processes')} ended while recording a launch, which is left out"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from pyptx.driver.calls import ENTRIES
+from pyptx.driver.folders import open_folder
 from pyptx.driver.lookup import Symbol, list_symbols
 from pyptx.driver.runtime import write_sources
 from pyptx.driver.signatures import PER_THREAD, Entry, write_parameters
@@ -24,8 +22,8 @@ from pyptx.driver.sources import FOLDER, NAME, VERSIONS, NoCompiler, name_runtim
 _SOURCES = FOLDER / "csrc"
 _IN_C = ("cuGetProcAddress", "cuGetProcAddress_v2")
 """Functions that the C sources define."""
-_BUILDING, _NEW_SECONDS = "building-", 60
-"""How the folders of builds are named, and how long they may take to be locked."""
+_BUILDING = "building-"
+"""How the folders of builds are named."""
 _GIVES_BACK = re.compile("Free|Destroy|Release|Unload|Unregister|Ctx[GS]etCurrent")
 """Functions that succeed when Python has ended: those that give something back, in a context that they choose."""
 
@@ -125,42 +123,10 @@ def build_audit(target: Path, compiler: Sequence[str]) -> None:
 
 def _compile(target: Path, compiler: Sequence[str], words: Sequence[str]) -> None:
     """Compile a library. Writes the file at once, so that processes may build it at the same time."""
-    with _open_folder(target.parent) as folder:
+    with open_folder(_BUILDING, target.parent) as folder:
         library = folder / target.name
         options = ["-shared", "-fPIC", "-O1", "-Wall", "-o", str(library)]
         process = subprocess.run([*compiler, *options, *words], capture_output=True, text=True, check=False)
         if process.returncode:
             raise RuntimeError(f"{' '.join(compiler)} failed:\n{process.stderr}")
         library.replace(target)
-
-
-@contextmanager
-def _open_folder(parent: Path) -> Generator[Path]:
-    """Make a folder for a build, and remove those of builds that were killed: a build locks its folder, and the system
-    unlocks it when the process ends."""
-    for path in parent.glob(f"{_BUILDING}*"):
-        # A build may be about to lock a new folder. What belongs to another user cannot be removed.
-        with suppress(OSError):
-            if time.time() - path.lstat().st_mtime > _NEW_SECONDS:
-                _remove_unlocked(path)
-    with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=parent) as name, ExitStack() as stack:
-        # Where folders cannot be locked, none is removed either.
-        with suppress(OSError):
-            stack.enter_context(_open_locked(Path(name)))
-        yield Path(name)
-
-
-def _remove_unlocked(path: Path) -> None:
-    with _open_locked(path):
-        shutil.rmtree(path)
-
-
-@contextmanager
-def _open_locked(path: Path) -> Generator[None]:
-    """Lock a folder. Raise OSError if another process has locked it, or locks do not exist there."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pyptx.driver.folders import open_folder
 from tests.driver.conftest import PROGRAMS
 from tests.driver.test_programs import RACE
 
@@ -121,6 +123,27 @@ def test_a_program_ends_with_the_command(tmp_path: Path, number: signal.Signals,
     is_killed = number is signal.SIGKILL
     assert len(list((tmp_path / "records").iterdir())) == is_killed
     assert (tmp_path / "report.json").exists() != is_killed
+
+
+def test_the_next_command_removes_the_folder_of_one_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("killed", "live", "new", "other")
+    folders = {name: tmp_path / f"pyptx-{'' if name == 'other' else 'simulate-'}{name}" for name in names}
+    for name, folder in folders.items():
+        folder.mkdir()
+        (folder / "1.jsonl").touch()
+        os.utime(folder, None if name == "new" else (0, 0))
+    (tmp_path / "pyptx-simulate-link").symlink_to(folders["other"])
+    descriptor = os.open(folders["live"], os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with open_folder("pyptx-simulate-", tmp_path):
+        assert [name for name in names if not folders[name].exists()] == ["killed"]
+    os.utime(folders["new"], (0, 0))
+    monkeypatch.setattr(os, "getuid", lambda: -1)
+    with open_folder("pyptx-simulate-", tmp_path):
+        assert folders["new"].exists()
+    os.close(descriptor)
 
 
 def test_a_program_without_launches_is_not_called_clean(tmp_path: Path) -> None:

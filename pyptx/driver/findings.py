@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx.diagnostics import Diagnostic, PtxError, escape_unprintable
+from pyptx.driver.demangling import list_names, replace_names
 from pyptx.driver.reports import Record, make_key
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def report(driver: Driver, title: str, record: Record, diagnostics: Sequence[Diagnostic], source: str | None) -> None:
-    """Print what is new, after a line with the title, and keep the record, which already has the diagnostics."""
+    """Print what is new, after a line with the title, and keep the record, which already has the diagnostics, with the
+    names of C++ in them."""
+    names = record["names"] = list_names([f"`{record['kernel']}`", title, *map(str, diagnostics)])
     news: list[Diagnostic] = []
     for item, entry in zip(diagnostics, record["diagnostics"], strict=True):
         key = make_key(record, entry)
@@ -26,7 +29,8 @@ def report(driver: Driver, title: str, record: Record, diagnostics: Sequence[Dia
         driver.reported.add(key)
     if news:
         sys.stdout.flush()
-        sys.stderr.write(escape_unprintable(f"pyptx: {title}\n{PtxError(news, source)}\n"))
+        text = replace_names(f"pyptx: {title}\n{PtxError(news, source)}\n", names)
+        sys.stderr.write(escape_unprintable(text))
         sys.stderr.flush()
     if driver.settings.records:
         if driver.records is None:

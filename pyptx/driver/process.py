@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from pyptx.diagnostics import escape_unprintable
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.compiled import Cache
+from pyptx.driver.demangling import list_names, replace_names
 from pyptx.driver.devices import DEVICES, Device, list_attributes
 from pyptx.driver.heap import Heap
 from pyptx.driver.native_frames import find_native_caller
@@ -190,7 +191,8 @@ class Driver:
                     entry.answer(self, thread, *values)
         except DriverError as why:
             if why.text:
-                sys.stderr.write(f"pyptx: {entry.symbol}: {escape_unprintable(why.text)}\n")
+                text = replace_names(why.text, list_names([why.text]))
+                sys.stderr.write(f"pyptx: {entry.symbol}: {escape_unprintable(text)}\n")
             return why.code
         except KeyboardInterrupt:
             return INTERRUPTED

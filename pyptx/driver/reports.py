@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from pyptx import __version__
 from pyptx.diagnostics import Severity, format_count
+from pyptx.driver.demangling import replace_names
 
 Key = tuple[str, str, str, str]
 Record = dict[str, Any]
@@ -122,11 +123,11 @@ def _make_sarif(launches: Sequence[Record], baseline: Baseline | None) -> Record
     """Return the findings in the Static Analysis Results Interchange Format 2.1.0, each once."""
     results: dict[Key, Record] = {}
     for launch, item in iterate_findings(launches):
-        notes = [*item["notes"], *([f"help: {item['help']}"] if item["help"] else [])]
+        text = _format_finding(launch, item)
         results[make_key(launch, item)] = {
             "ruleId": item["code"],
             "level": _LEVELS[item["severity"]],
-            "message": {"text": "\n".join([item["message"], *notes])},
+            "message": {"text": text},
             "locations": [_locate(launch, item)],
             "stacks": [_make_stack(launch)] if len(launch.get("stack", ())) > 1 else [],
             "baselineState": "unchanged" if baseline is not None and baseline.knows(launch, item) else "new",
@@ -141,9 +142,22 @@ def _make_sarif(launches: Sequence[Record], baseline: Baseline | None) -> Record
     }
 
 
+def _format_finding(launch: Record, item: Record) -> str:
+    """Return message, notes and help of a finding, with names as people write them."""
+    lines = [item["message"], *item["notes"], *([f"help: {item['help']}"] if item["help"] else [])]
+    return replace_names("\n".join(lines), launch.get("names", {}))
+
+
+def _name_kernel(launch: Record) -> str:
+    """Return the name of a kernel as people write it."""
+    return launch.get("names", {}).get(launch["kernel"], launch["kernel"])
+
+
 def _locate(launch: Record, item: Record) -> Record:
     """Return the place of a finding: a line of the kernel's source, else of the program that launched it."""
-    location: Record = {"logicalLocations": [{"name": launch["kernel"], "kind": "function"}]}
+    name, mangled = _name_kernel(launch), launch["kernel"]
+    function = {"name": name, **({"decoratedName": mangled} if name != mangled else {}), "kind": "function"}
+    location: Record = {"logicalLocations": [function]}
     return {**location, **_point((item.get("source") or launch["place"]).partition(", by ")[0])}
 
 
@@ -173,16 +187,14 @@ def _make_page(device: str, launches: Sequence[Record], baseline: Baseline | Non
     rows: list[str] = []
     for number, launch in enumerate(launches, 1):
         place = ", by ".join(launch.get("stack", ())) or launch["place"]
-        cells = [number, launch["kernel"], launch["grid"], launch["block"], place, f"{launch['seconds']:.3f}"]
+        cells = [number, _name_kernel(launch), launch["grid"], launch["block"], place, f"{launch['seconds']:.3f}"]
         texts = ["" if cell is None else html.escape(str(cell)) for cell in cells]
         links = [(launch.get(key), key) for key in ("ptx", "timeline")]
         texts.append(" ".join(f'<a href="{html.escape(quote(path))}">{key}</a>' for path, key in links if path))
         rows.append("<tr>" + "".join(f"<td>{text}</td>" for text in texts) + "</tr>")
         for item in launch["diagnostics"]:
             known = " known" if baseline is not None and baseline.knows(launch, item) else ""
-            lines = [f"{item['severity']}[{item['code']}]: {item['message']}", *item["notes"]]
-            lines += [f"help: {item['help']}"] if item["help"] else []
-            text = html.escape("\n".join(lines))
+            text = html.escape(f"{item['severity']}[{item['code']}]: {_format_finding(launch, item)}")
             rows.append(f'<tr><td></td><td colspan="6"><pre class="{item["severity"]}{known}">{text}</pre></td></tr>')
     heads = "".join(f"<th>{head}</th>" for head in ("", "kernel", "grid", "block", "launched at", "seconds", "files"))
     count = sum(launch["grid"] is not None for launch in launches)

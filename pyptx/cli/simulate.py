@@ -153,6 +153,8 @@ def summarize(launches: Sequence[Record], new: Sequence[Record]) -> str:
     kernels = {launch["kernel"] for launch in real}
     counts = Counter(item["severity"] for item in new)
     text = f"{format_count('launch', len(real), plural='launches')} of {format_count('kernel', len(kernels))}"
+    if cut := sum(launch.get("is_cut", False) for launch in real):
+        text += f", {cut} of which did not end"
     parts = [format_count(str(severity), counts[str(severity)]) for severity in Severity if counts[str(severity)]]
     codes = sorted({item["code"] for item in new})
     known = any(launch["diagnostics"] for launch in launches) and not new

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def report(driver: Driver, title: str, record: Record, diagnostics: Sequence[Diagnostic], source: str | None) -> None:
     """Print what is new, after a line with the title, and keep the record, which already has the diagnostics, with the
     names of C++ in them."""
-    names = record["names"] = list_names([f"`{record['kernel']}`", title, *map(str, diagnostics)])
+    names = record["names"] = {**record.get("names", {}), **list_names([title, *map(str, diagnostics)])}
     news: list[Diagnostic] = []
     for item, entry in zip(diagnostics, record["diagnostics"], strict=True):
         key = make_key(record, entry)
@@ -32,8 +32,18 @@ def report(driver: Driver, title: str, record: Record, diagnostics: Sequence[Dia
         text = replace_names(f"pyptx: {title}\n{PtxError(news, source)}\n", names)
         sys.stderr.write(escape_unprintable(text))
         sys.stderr.flush()
+    _keep(driver, record)
+
+
+def begin(driver: Driver, records: Sequence[Record]) -> None:
+    """Record launches that run now: the program may end before they do."""
+    _keep(driver, {"begins": records})
+
+
+def _keep(driver: Driver, line: Record) -> None:
+    """Write a line of the records."""
     if driver.settings.records:
         if driver.records is None:
             driver.records = (Path(driver.settings.records) / f"{os.getpid()}.jsonl").open("a", encoding="utf-8")
-        driver.records.write(json.dumps(record) + "\n")
+        driver.records.write(json.dumps(line) + "\n")
         driver.records.flush()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyptx.diagnostics import Diagnostic, PtxError, Severity
 from pyptx.driver import host_memory
 from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.demangling import list_names
 from pyptx.driver.dumping import Files, name_files
-from pyptx.driver.findings import report
+from pyptx.driver.findings import begin, report
 from pyptx.driver.modules import Kernel
 from pyptx.driver.multicasts import list_multicasts
 from pyptx.driver.process import Context, Driver
+from pyptx.driver.progress import announce
 from pyptx.driver.reports import Record
 from pyptx.sim.launch.hosted import Member, Outcome, run_in_place, run_together
 from pyptx.sim.launch.prepared import Options
@@ -71,8 +73,10 @@ def launch(driver: Driver, context: Context, request: Request) -> Outcome:
     files = name_files(Path(driver.settings.dump), request.kernel) if driver.settings.dump else None
     selection, options = parse_choice(driver.settings.check, "report"), _make_options(driver, context, request)
     needs_timeline = files is not None and files.is_new
+    begin(driver, [_describe(request)])
     try:
-        outcome = run_in_place(module, request.kernel.name, options, selection, timeline=needs_timeline)
+        with announce(_name_briefly(request)):
+            outcome = run_in_place(module, request.kernel.name, options, selection, timeline=needs_timeline)
     except PtxError as why:
         raise _refuse(driver, request, why) from None
     code = _conclude(driver, context, request, outcome, time.perf_counter() - start, files)
@@ -92,8 +96,10 @@ def launch_together(
         Member(request.kernel.module.loaded, request.kernel.name, _make_options(driver, context, request), rule)
         for (context, request), rule in zip(launches, starts, strict=True)
     ]
+    begin(driver, [_describe(request) for _, request in launches])
     try:
-        outcomes = run_together(members, selection)
+        with announce(" and ".join(_name_briefly(request) for _, request in launches)):
+            outcomes = run_together(members, selection)
     except PtxError as why:
         raise _refuse(driver, launches[0][1], why) from None
     seconds = (time.perf_counter() - start) / len(launches)
@@ -163,16 +169,29 @@ def _choose_code(outcome: Outcome, *, stops: bool) -> Code | None:
     return None
 
 
+def _name_briefly(request: Request) -> str:
+    """Return a launch and its line."""
+    return str(replace(request, stack=request.stack[:1]))
+
+
+def _describe(request: Request) -> Record:
+    """Return what is known of a launch before it runs."""
+    return {
+        "kernel": request.kernel.name, "names": list_names([str(request)]), "compiler": request.kernel.module.compiler,
+        "grid": request.grid, "block": request.block, "cluster": request.cluster, "shared": request.shared,
+        "place": request.place, "stack": request.stack, "instructions": 0, "seconds": 0.0, "diagnostics": [], "ptx": "",
+        "timeline": "",
+    }  # fmt: skip
+
+
 def _report(
     driver: Driver, request: Request, diagnostics: list[Diagnostic], source: str | None, instructions: int,
     seconds: float, files: Files | None,
 ) -> None:  # fmt: skip
     """Print what is new, and record the launch."""
     lines = read_source_lines(request.kernel.module.loaded.module) if diagnostics else None
-    record: Record = {
-        "kernel": request.kernel.name, "compiler": request.kernel.module.compiler, "grid": request.grid,
-        "block": request.block, "cluster": request.cluster, "shared": request.shared, "place": request.place,
-        "stack": request.stack, "instructions": instructions, "seconds": seconds,
+    record = _describe(request) | {
+        "instructions": instructions, "seconds": seconds,
         "diagnostics": [{**item.as_json(), "source": lines.find(item.origin) if lines else ""} for item in diagnostics],
         "ptx": str(files.ptx) if files else "", "timeline": str(files.timeline) if files else "",
     }  # fmt: skip

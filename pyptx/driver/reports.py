@@ -28,7 +28,23 @@ def read_records(folder: Path) -> tuple[list[Record], int]:
     """Return the launches that the program's processes recorded, and how many processes ended while writing one."""
     texts = [file.read_text("utf-8", "replace") for file in sorted(folder.glob("*.jsonl"))]
     lines = [text.split("\n") for text in texts]
-    return [json.loads(line) for part in lines for line in part[:-1]], sum(part[-1] != "" for part in lines)
+    launches = [launch for part in lines for launch in _pair([json.loads(line) for line in part[:-1]])]
+    return launches, sum(part[-1] != "" for part in lines)
+
+
+def _pair(lines: Sequence[Record]) -> list[Record]:
+    """Return the launches of a process: those that it recorded, and those that began and did not end."""
+    launches: list[Record] = []
+    pending: list[Record] = []
+    for line in lines:
+        if "begins" not in line:
+            launches.append(line)
+            # Launches that began together end together.
+            pending = pending if line["grid"] is None else []
+            continue
+        launches += pending
+        pending = [{**record, "is_cut": True} for record in line["begins"]]
+    return launches + pending
 
 
 class Baseline:
@@ -148,6 +164,10 @@ def _format_finding(launch: Record, item: Record) -> str:
     return replace_names("\n".join(lines), launch.get("names", {}))
 
 
+def _format_time(launch: Record) -> str:
+    return "did not end" if launch.get("is_cut") else f"{launch['seconds']:.3f}"
+
+
 def _name_kernel(launch: Record) -> str:
     """Return the name of a kernel as people write it."""
     return launch.get("names", {}).get(launch["kernel"], launch["kernel"])
@@ -187,7 +207,7 @@ def _make_page(device: str, launches: Sequence[Record], baseline: Baseline | Non
     rows: list[str] = []
     for number, launch in enumerate(launches, 1):
         place = ", by ".join(launch.get("stack", ())) or launch["place"]
-        cells = [number, _name_kernel(launch), launch["grid"], launch["block"], place, f"{launch['seconds']:.3f}"]
+        cells = [number, _name_kernel(launch), launch["grid"], launch["block"], place, _format_time(launch)]
         texts = ["" if cell is None else html.escape(str(cell)) for cell in cells]
         links = [(launch.get(key), key) for key in ("ptx", "timeline")]
         texts.append(" ".join(f'<a href="{html.escape(quote(path))}">{key}</a>' for path, key in links if path))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pyptx.driver.folders import open_folder
+from pyptx.driver.reports import format_report
 from tests.driver.conftest import PROGRAMS
 from tests.driver.test_programs import RACE
 
@@ -123,6 +124,32 @@ def test_a_program_ends_with_the_command(tmp_path: Path, number: signal.Signals,
     is_killed = number is signal.SIGKILL
     assert len(list((tmp_path / "records").iterdir())) == is_killed
     assert (tmp_path / "report.json").exists() != is_killed
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, 137)])
+def test_a_launch_that_runs_when_the_program_ends_is_named(tmp_path: Path, number: int, status: int) -> None:
+    text = f"""\
+import os, sys, threading, time
+from pathlib import Path
+sys.path.append("site-packages")
+from calls import *
+def end():
+    while not any(file.stat().st_size for file in Path(os.environ["PYPTX_DRIVER_RECORDS"]).iterdir()):
+        time.sleep(0.01)
+    os.kill(os.getpid(), {number})
+start()
+spin = ".reg .b32 %n; .reg .pred %p; $more: add.u32 %n, %n, 1; setp.lt.u32 %p, %n, 4000000000; @%p bra $more; ret;"
+kernel = load(".version 8.0 .target sm_80 .address_size 64 .entry spin() {{ " + spin + " }}", "spin")
+threading.Thread(target=end).start()
+launch(kernel, 1, 1)
+"""
+    process = simulate(tmp_path, text, "--report", "report.json", "program.py")
+    assert process.returncode == status
+    assert process.stderr.splitlines()[-1] == "pyptx: 1 launch of 1 kernel, 1 of which did not end: no findings"
+    (launch,) = json.loads((tmp_path / "report.json").read_text("utf-8"))["launches"]
+    assert (launch["kernel"], launch["is_cut"]) == ("spin", True)
+    page = format_report(".html", "h100", [launch], None)
+    assert "<td>did not end</td>" in page
 
 
 def test_the_next_command_removes_the_folder_of_one_that_was_killed(

@@ -11,7 +11,7 @@ import pytest
 
 from pyptx.driver import demangling
 from pyptx.driver.demangling import demangle, list_names, replace_names
-from pyptx.driver.reports import Baseline, format_report, list_new
+from pyptx.driver.reports import Baseline, format_report, list_new, read_records
 from tests.driver.conftest import Run
 
 NAMES = {
@@ -62,7 +62,7 @@ print(launch(kernel, 1, 64, memory, memory, memory, 64), launch(kernel, 1, 2048,
     assert process.stderr.startswith(f"pyptx: launch of `{name}`, grid (1, 1, 1)")
     assert f"in `{name}`, CTA 0" in process.stderr
     assert "`_Z" not in process.stderr
-    launches = [json.loads(line) for line in next(records.iterdir()).read_text("utf-8").splitlines()]
+    launches, _ = read_records(records)
     assert [(launch["kernel"], launch["names"]) for launch in launches] == [("_Z3addPfS_S_j", {"_Z3addPfS_S_j": name})]
     document = json.loads(format_report(".json", "h100", launches, None))
     assert not list_new(launches, Baseline(document))

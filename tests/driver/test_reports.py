@@ -22,6 +22,15 @@ LAUNCH = {
 LAUNCHES = [LAUNCH, {**LAUNCH, "diagnostics": [RACE]}, {**LAUNCH, "diagnostics": []}]
 
 
+def test_launches_end_with_their_record_or_are_cut(tmp_path: Path) -> None:
+    first, second = ({**LAUNCH, "kernel": name} for name in ("first", "second"))
+    memory = {**LAUNCH, "grid": None}
+    lines = [{"begins": [first]}, {"begins": [second]}, second, {"begins": [first, second]}, memory]
+    (tmp_path / "1.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    cut = [{**launch, "is_cut": True} for launch in (first, second)]
+    assert read_records(tmp_path) == ([cut[0], second, memory, *cut], 0)
+
+
 def test_records_of_all_processes_are_read(tmp_path: Path) -> None:
     (tmp_path / "2.jsonl").write_text(json.dumps(LAUNCH) + "\n", "utf-8")
     (tmp_path / "1.jsonl").write_text(f"{json.dumps(LAUNCHES[1])}\n{json.dumps(LAUNCHES[2])}\n", "utf-8")

@@ -17,6 +17,7 @@ from pyptx import Kernel
 from pyptx.cli.sim_arguments import Unusable, Value
 from pyptx.cli.sources import Unreadable
 from pyptx.diagnostics import PtxError
+from pyptx.ptx.transcript import ExactModule
 from pyptx.sim import Result
 from pyptx.sim.rules import UNINITIALISED_GLOBAL, UNWRITTEN
 
@@ -58,6 +59,11 @@ def load_kernel(text: str, values: Mapping[str, Any] | None = None) -> tuple[Ker
     except _FAILURES as why:
         raise Unreadable(_format_reason(why, str(path))) from None
     if not isinstance(kernel, Kernel):
+        if isinstance(namespace.get("module"), ExactModule):
+            raise Unusable(
+                f"{path} has no kernels in Python, it emits PTX: `python {path} --no-assembly | pyptx sim - --entry "
+                f"{name}`, with --grid, --block and --arg, runs it"
+            )
         names = ", ".join(key for key, value in namespace.items() if isinstance(value, Kernel)) or "none"
         raise Unusable(
             f"{path} has no kernel `{name}`, nor a function of this name that returns one; its kernels: {names}"

@@ -496,6 +496,13 @@ def test_a_python_kernel_that_cannot_be_run_is_status_2(pyptx: Command, words: l
     assert reason in result.err
 
 
+def test_a_transpiled_file_is_run_through_its_ptx(pyptx: Command) -> None:
+    assert main(["transpile", "copy.ptx", "-o", "copied.py"]) == 0
+    result = pyptx("copied.py:copy")
+    assert result.status == 2
+    assert "`python copied.py --no-assembly | pyptx sim - --entry copy`" in result.err
+
+
 class Harmful:
     """An object that creates a folder when it is unpickled."""
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 import runpy
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyptx.cli import FINDINGS, OK, UNUSABLE
 from pyptx.cli.output import complain, place_findings, print_findings, print_json
 from pyptx.cli.sources import STDIN, Source, Unreadable, read
-from pyptx.diagnostics import Origin, PtxError, PythonFrame, escape_unprintable, render
+from pyptx.diagnostics import Origin, PtxError, PythonFrame, escape_unprintable, format_count, render
 from pyptx.ir import Instruction, IntrinsicScope, Label, LocDirective, Module, Statement, body_of, tokens
+from pyptx.isa.special import find_special_register
 from pyptx.parser import parse
 
 _KERNELS = ("module", "ptx")
+_NUMBERED = re.compile(r"%([A-Za-z_$][\w$]*?)\d+\b")
+"""A register that a compiler has numbered."""
 
 
 class Row(NamedTuple):
@@ -48,11 +53,13 @@ def run(args: argparse.Namespace) -> int:
     new = _trace(args.edited, args.name) if python else _parse(changed_source)
     if isinstance(old, int) or isinstance(new, int):
         return max(code for code in (old, new) if isinstance(code, int))
-    changes = list(find_differences(list_rows(old), list_rows(new)))
+    rows = list_rows(old), list_rows(new)
+    names = match_registers(*rows)
+    changes = list(find_differences(*rows, names))
     if args.json:
         print_json([_convert_to_json(change) for change in changes])
     else:
-        _print_changes(changes, original.name, args.edited)
+        _print_changes(changes, original.name, args.edited, sum(name != other for name, other in names.items()))
     return FINDINGS if changes else OK
 
 
@@ -127,19 +134,55 @@ class Change(NamedTuple):
     after: Row | None
 
 
-def find_differences(old: Sequence[Row], new: Sequence[Row]) -> Iterator[Change]:
-    """Yield the changes, in order."""
-    texts = [row.text for row in old], [row.text for row in new]
-    first = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+def match_registers(old: Sequence[Row], new: Sequence[Row]) -> dict[str, str]:
+    """Return the new name of each numbered register of the old statements: the one that most statements of equal shape
+    have in its place. No two registers get one name, and only numbers change."""
+    shapes = [[_replace_registers(row.text, {}) for row in rows] for rows in (old, new)]
+    votes = Counter[tuple[str, str]]()
+    for tag, a, b, c, d in _compare_texts(*shapes):
+        for before, after in zip(old[a:b], new[c:d], strict=True) if tag == "equal" else ():
+            votes.update(zip(_list_registers(before.text), _list_registers(after.text), strict=True))
+    names: dict[str, str] = {}
+    for (name, other), _ in votes.most_common():
+        if name not in names and other not in names.values():
+            names[name] = other
+    return names
+
+
+def _list_registers(text: str) -> list[str]:
+    return [match[0] for match in _NUMBERED.finditer(text) if find_special_register(match[0]) is None]
+
+
+def _replace_registers(text: str, names: Mapping[str, str]) -> str:
+    """Return a statement with other names of its numbered registers; only the stem, which no register is called, if
+    there is none."""
+    return _NUMBERED.sub(
+        lambda match: match[0] if find_special_register(match[0]) else names.get(match[0], f"%{match[1]}#"), text
+    )
+
+
+def _compare_texts(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yield which texts are equal, and which are not, as `difflib` does."""
+    first = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     last = 0
-    while last < min(map(len, texts)) - first and texts[0][-1 - last] == texts[1][-1 - last]:
+    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
         last += 1
     ends = len(old) - last, len(new) - last
-    matcher = difflib.SequenceMatcher(None, texts[0][first : ends[0]], texts[1][first : ends[1]], autojunk=False)
+    yield "equal", 0, first, 0, first
+    matcher = difflib.SequenceMatcher(None, old[first : ends[0]], new[first : ends[1]], autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
+        yield tag, first + a, first + b, first + c, first + d
+    yield "equal", ends[0], len(old), ends[1], len(new)
+
+
+def find_differences(
+    old: Sequence[Row], new: Sequence[Row], names: Mapping[str, str] | None = None
+) -> Iterator[Change]:
+    """Yield the changes, in order. `names`: the new names of old registers."""
+    texts = [row.text if names is None else _replace_registers(row.text, names) for row in old]
+    for tag, a, b, c, d in _compare_texts(texts, [row.text for row in new]):
         if tag != "equal":
-            before = new[first + c - 1] if first + c > 0 else None
-            yield Change(old[first + a : first + b], new[first + c : first + d], before)
+            yield Change(old[a:b], new[c:d], new[c - 1] if c > 0 else None)
 
 
 def _format_place(row: Row) -> str:
@@ -148,9 +191,13 @@ def _format_place(row: Row) -> str:
     return "" if row.origin is None else f"line {row.origin.line}"
 
 
-def _print_changes(changes: Sequence[Change], original: str, new_name: str) -> None:
+def _print_changes(changes: Sequence[Change], original: str, new_name: str, renamed: int) -> None:
+    renaming = f"{format_count('register', renamed)} renamed"
     if not changes:
-        print(escape_unprintable(f"{new_name} emits the same statements as {original}"))
+        suffix = f", with {renaming}" if renamed else ""
+        print(escape_unprintable(f"{new_name} emits the same statements as {original}{suffix}"))
+    elif renamed:
+        print(f"{renaming}; the other changes are:")
     for change in changes:
         for row in change.old:
             print(

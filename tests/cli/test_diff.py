@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from pyptx.cli.diff import Change, Row, find_differences
+from pyptx.cli.diff import Change, Row, find_differences, match_registers
 
 
 def apply(old: list[Row], changes: list[Change]) -> list[str]:
@@ -56,3 +56,23 @@ def test_a_change_names_the_statement_before_it(
         for change in find_differences(*rows)
     ]  # fmt: skip
     assert changes == expected
+
+
+OLD = ["mov.u32 %r1, %tid.x", "ld.u32 %r2, [%rd1]", "add.u32 %r3, %r1, %r2", "st.u32 [%rd1], %r3"]
+
+
+@pytest.mark.parametrize(
+    ("new", "changed"),
+    [
+        (["mov.u32 %r2, %tid.x", "ld.u32 %r3, [%rd1]", "add.u32 %r4, %r2, %r3", "st.u32 [%rd1], %r4"], ""),
+        (["mov.u32 %r2, %tid.x", "ld.u32 %r3, [%rd1]", "add.u32 %r4, %r2, %r2", "st.u32 [%rd1], %r4"], "add"),
+        (["mov.u32 %r1, %tid.x", "ld.u32 %r2, [%rd1]", "add.u32 %r3, %r2, %r1", "st.u32 [%rd1], %r3"], "add"),
+        (["mov.u32 %r1, %ctaid.x", "ld.u32 %r2, [%rd1]", "add.u32 %r3, %r1, %r2", "st.u32 [%rd1], %r3"], "mov"),
+        (["mov.u32 %f1, %tid.x", "ld.u32 %r2, [%rd1]", "add.u32 %r3, %f1, %r2", "st.u32 [%rd1], %r3"], "mov add"),
+        (["mov.u32 %r1, %tid.x", "ld.u32 %r2, [%rd1]", "add.u32 %r2, %r1, %r2", "st.u32 [%rd1], %r2"], "add st"),
+    ],
+)
+def test_registers_that_are_only_numbered_anew_are_no_changes(new: list[str], changed: str) -> None:
+    rows = [Row(text, None) for text in OLD], [Row(text, None) for text in new]
+    changes = find_differences(*rows, match_registers(*rows))
+    assert [row.text.split(".")[0] for change in changes for row in change.old] == changed.split()

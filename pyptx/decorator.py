@@ -30,7 +30,7 @@ from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Function
 from pyptx.isa.targets import Version
 from pyptx.runtime.registry import register
-from pyptx.runtime.repeats import Repeats
+from pyptx.runtime.repeats import NO_OPTIONS, Repeats
 from pyptx.specs import Tile, list_array_dtype_names
 from pyptx.toolchain import assemble_cached, resources, sass
 
@@ -219,9 +219,8 @@ class Kernel:
         torch: Any = sys.modules.get("torch")
         # `torch.compile` must not read the calls: what it compiles would hold for these only.
         is_compiled = torch is not None and torch.compiler.is_compiling()
-        can_repeat = not is_compiled and not (cooperative or programmatic)
-        if can_repeat and self._repeats.calls and args is stream is None:
-            results = self._repeats.run(inputs, out, grid, kwargs)
+        if not is_compiled and self._repeats.calls:
+            results = self._repeats.run(inputs, out, grid, kwargs, (args, stream, cooperative, programmatic))
             if results is not NotImplemented:
                 return results
         options: dict[str, Any] = {
@@ -259,13 +258,16 @@ class Kernel:
             return outputs[0] if len(outputs) == 1 else tuple(outputs)
         binding = self._bind(calls.bind, inputs, args, out, grid, keywords, depth=5)
         device, results = calls.execute(binding, stream, cooperative=cooperative, programmatic=programmatic, depth=4)
-        if device is not None and not (cooperative or programmatic) and args is stream is None:
-            self._repeats.remember(self, inputs, binding, device, out=out, grid=grid, keywords=keywords)
+        if device is not None:
+            self._repeats.remember(
+                self, inputs, binding, device, out=out, grid=grid, keywords=keywords,
+                options=(args, stream, cooperative, programmatic),
+            )  # fmt: skip
         return results
 
     def repeat(self, inputs: tuple[Any, ...]) -> Any:
         """Repeat a call without keywords as it was made before; NotImplemented if it may differ."""
-        return self._repeats.run(inputs, None, None, {})
+        return self._repeats.run(inputs, None, None, {}, NO_OPTIONS)
 
     def list_outputs(self) -> list[str]:
         """Return the names of the output tensors."""

@@ -29,6 +29,8 @@ static int get_attribute(int *result, int attribute) {
 }
 
 static int is_capturing(void *stream, int *status) { (void)stream; *status = 0; return SUCCESS; }
+static int get_identity(void *context, unsigned long long *result) { (void)context; *result = 1; return SUCCESS; }
+static int get_stream_device(void *stream, int *result) { (void)stream; *result = 0; return SUCCESS; }
 static int load(void **module) { __atomic_add_fetch(&stub_modules, 1, __ATOMIC_RELAXED); return write_handle(module); }
 static int unload(void) { __atomic_sub_fetch(&stub_modules, 1, __ATOMIC_RELAXED); return SUCCESS; }
 static int create_event(void **event) { __atomic_add_fetch(&stub_events, 1, __ATOMIC_RELAXED); return write_handle(event); }
@@ -58,7 +60,8 @@ static int release(void *address) {
 }
 
 static const struct { const char *name; void *function; } functions[] = {
-    {"cuCtxGetCurrent", write_handle}, {"cuDevicePrimaryCtxRetain", write_handle}, {"cuCtxGetDevice", write_zero},
+    {"cuCtxGetCurrent", write_handle}, {"cuCtxGetId", get_identity}, {"cuStreamGetDevice", get_stream_device},
+     {"cuDevicePrimaryCtxRetain", write_handle}, {"cuCtxGetDevice", write_zero},
     {"cuDeviceGet", write_zero}, {"cuDeviceGetCount", write_one}, {"cuDriverGetVersion", write_version},
     {"cuDeviceGetAttribute", get_attribute}, {"cuStreamIsCapturing", is_capturing}, {"cuModuleLoadDataEx", load},
     {"cuModuleUnload", unload}, {"cuModuleGetFunction", write_handle}, {"cuEventCreate", create_event},
@@ -91,6 +94,8 @@ int cuTensorMapEncodeTiled(void *result) { memset(result, 0, 128); return SUCCES
 /* What Triton's launcher is linked with. */
 int cuInit(void) { return SUCCESS; }
 int cuCtxSetCurrent(void) { return SUCCESS; }
+int cuCtxGetId(void *context, unsigned long long *result) { return get_identity(context, result); }
+int cuStreamGetDevice(void *stream, int *result) { return get_stream_device(stream, result); }
 int cuCtxGetDevice(int *result) { return write_zero(result); }
 int cuCtxGetLimit(int *result) { return write_zero(result); }
 int cuCtxSetLimit(void) { return SUCCESS; }

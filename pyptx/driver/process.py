@@ -39,6 +39,7 @@ INTERRUPTED = -1
 _FIRST_CONTEXT, _HANDLE_STEP = 0x1000_0000, 0x10
 """The handles of primary contexts, which libraries keep when another driver starts."""
 _NUMBERS = count(0x1001_0000, _HANDLE_STEP)
+_IDENTITIES = count(1)
 """All other handles: one of an earlier driver, which a library may destroy late, names nothing of this one."""
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}lib{os.sep}python3")
 
@@ -59,6 +60,8 @@ class Context:
     """The devices whose memory its kernels may access."""
     objects: list[Any] = field(default_factory=list[Any])
     """Modules and libraries that end with the context."""
+    identity: int = field(default_factory=lambda: next(_IDENTITIES))
+    """Of no other context: a primary one that was reset has another, and the same handle."""
 
 
 @dataclass(slots=True)

@@ -4,11 +4,12 @@ take one."""
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
-from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from operator import is_
+from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from pyptx.dsl.key import is_foreign, unwrap
@@ -34,6 +35,25 @@ def list_guards(function: Callable[..., Any]) -> tuple[Guard, ...] | None:
     except _Unguarded:
         return None
     return tuple({(id(_identify(owner)), id(key)): (owner, key, value) for owner, key, value in guards}.values())
+
+
+def are_kept(guards: Iterable[Guard]) -> bool:
+    """Tell whether nothing has changed that guards name."""
+    return all(_is_kept(*guard) for guard in guards)
+
+
+def _is_kept(owner: Any, key: object, expected: Any) -> bool:
+    if key is ...:
+        items = _list_items(owner)
+        return len(items) == len(expected) and all(map(is_, items, expected))
+    if isinstance(owner, CellType):
+        try:
+            return owner.cell_contents is expected
+        except ValueError:
+            return False
+    if isinstance(owner, FunctionType):
+        return (owner.__defaults__ if key is None else owner.__code__) is expected
+    return owner.get(key, ...) is expected
 
 
 def _identify(owner: object) -> object:
@@ -120,10 +140,14 @@ def _iterate_items(
     if id(value) in visits:
         return
     visits.add(id(value))
-    items = [part for pair in value.items() for part in pair] if isinstance(value, dict) else value
+    items = _list_items(value)
     yield value, ..., tuple(items)
     for item in items:
         yield from _iterate_value(code, item, visits)
+
+
+def _list_items(value: list[object] | dict[object, object]) -> list[object]:
+    return [part for pair in value.items() for part in pair] if isinstance(value, dict) else value
 
 
 def _iterate_space(code: CodeType, space: Mapping[str, Any], visits: set[int]) -> Iterator[Guard]:

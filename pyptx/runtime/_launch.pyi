@@ -4,6 +4,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, final
 
+VERSION: int
+
 @final
 class Launcher:
     """A kernel with its grid; a call with the values of its parameters launches it.
@@ -30,7 +32,7 @@ class Call:
     For each tensor, the function
     of each check must return False, or its condition, if there is one; the functions of `states` must return these
     objects. `guards` are those of `pyptx.dsl.guards`; `busy` must be None. `before` and `after` are called with the inputs, the
-    outputs, and the stream.
+    outputs, and the stream, and so are `enter` and `leave` around a launch to another stream than the current one.
     """
 
     def __init__(
@@ -39,7 +41,11 @@ class Call:
         checks: tuple[tuple[Callable[[Any], bool], Callable[[], bool] | None], ...],
         states: tuple[tuple[Callable[[], object], object], ...],
         guards: tuple[tuple[object, object, object], ...], busy: ContextVar[Any], before: Callable[..., object] | None,
-        after: Callable[..., object] | None,
+        after: Callable[..., object] | None, enter: Callable[..., object] | None, leave: Callable[..., object] | None,
     ) -> None: ...
-    def run(self, inputs: tuple[Any, ...], /) -> Any:
-        """Run the kernel on a tuple of tensors; NotImplemented if they are unusual."""
+    def run(self, inputs: tuple[Any, ...], stream: int = ..., owner: object = ..., /) -> Any:
+        """Run the kernel on a tuple of tensors, in the current stream or another; NotImplemented if they are
+        unusual."""
+
+def check_guards(guards: tuple[tuple[object, object, object], ...], /) -> bool:
+    """Tell whether nothing has changed that guards name."""

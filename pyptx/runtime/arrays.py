@@ -144,7 +144,7 @@ def _find_library_of_type(kind: type) -> str | None:
 
 def _is_on_device(value: object) -> bool:
     device: Any = getattr(value, "__dlpack_device__", None)
-    return hasattr(value, "__cuda_array_interface__") or (device is not None and int(device()[0]) in _CUDA_OF_DLPACK)
+    return (device is not None and int(device()[0]) in _CUDA_OF_DLPACK) or hasattr(value, "__cuda_array_interface__")
 
 
 def list_targets(out: Any) -> list[Any]:

@@ -115,6 +115,11 @@ def in_context(device: int) -> Generator[int]:
         call("cuCtxPopCurrent")
 
 
+def identify(context: int) -> int:
+    """Return the identity of a context. No other has it, also after this one: a driver may use its handle again."""
+    return int(call("cuCtxGetId", context))
+
+
 def retain(device: int) -> int:
     """Return the primary context of a device."""
     context = _CONTEXTS.get(device)

@@ -23,6 +23,8 @@ class DeviceArray:
     def __init__(self, description: Described, device: int, stream: int, owner: object = None) -> None:
         self.shape, self.dtype = description.shape, get_numpy_dtype(description.dtype)
         self.device, self.stream = device, stream
+        self.dtype_name = description.dtype
+        """NumPy composes a name whenever it is read."""
         self.nbytes = prod(self.shape) * self.dtype.itemsize
         self.address = 0
         if self.nbytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -22,10 +22,11 @@ from pyptx.runtime.planning import Plan, locate_errors
 
 def run(
     plan: Plan, views: Mapping[str, DeviceView], library: str, device: int, stream: Any, *, cooperative: bool,
-    programmatic: bool,
+    programmatic: bool, launcher: Callable[..., None] | None = None,
 ) -> tuple[list[Any], bytes]:  # fmt: skip
     """Run a plan on the arrays that a caller passed, by tensor name. Return the outputs that are allocated, and the
-    parameters of the launch."""
+    parameters of the launch. A `launcher` from an earlier call takes the addresses of the tensors, and has the other
+    parameters."""
     names = [name for name, _ in plan.definition.tensors]
     missing = [name for name in names if name not in views]
     inputs = [*views.values(), *(value for value in plan.scalars.values() if isinstance(value, DeviceView))]
@@ -42,10 +43,14 @@ def run(
         others = list_streams(inputs, current)
         streams.order_after(launch_stream, others)
         _synchronize_exports(inputs, launch_stream)
-        parameters = launch(
-            plan, {name: view.address for name, view in memory.items()}, device=device, stream=launch_stream,
-            cooperative=cooperative, programmatic=programmatic,
-        )  # fmt: skip
+        addresses, parameters = {name: view.address for name, view in memory.items()}, b""
+        if launcher is None or streams.is_capturing(launch_stream):
+            parameters = launch(
+                plan, addresses, device=device, stream=launch_stream, cooperative=cooperative,
+                programmatic=programmatic,
+            )  # fmt: skip
+        else:
+            launcher(*addresses.values(), stream=launch_stream)
         streams.order_before(launch_stream, list_streams(inputs, None))
         is_current = current is None or streams.is_same(launch_stream, current)
         _keep([*inputs, *memory.values()], launch_stream, is_current=is_current)
@@ -92,7 +97,7 @@ def _allocate(description: Described, library: str, device: int, stream: int, ow
 
 
 def _view_result(value: DeviceArray) -> DeviceView:
-    return DeviceView(value.address, value.shape, value.dtype.name, True, value.device, value, value.stream)
+    return DeviceView(value.address, value.shape, value.dtype_name, True, value.device, value, value.stream)
 
 
 def _to_cupy(value: DeviceArray) -> Any:
@@ -114,10 +119,15 @@ def _keep(views: Sequence[DeviceView], stream: int, *, is_current: bool) -> None
         keep_until_done(owners, stream)
     on_device = [tensor for tensor in tensors if tensor.device.type == "cuda"]
     if on_device and not is_current:
-        torch: Any = sys.modules["torch"]
-        external = torch.cuda.ExternalStream(stream, device=on_device[0].device)
-        for tensor in on_device:
-            tensor.record_stream(external)
+        lend(on_device, stream)
+
+
+def lend(tensors: Sequence[Any], stream: int) -> None:
+    """Make PyTorch's allocator keep the memory of tensors until the work that a stream has so far has ended."""
+    torch: Any = sys.modules["torch"]
+    external = torch.cuda.ExternalStream(stream, device=tensors[0].device)
+    for tensor in tensors:
+        tensor.record_stream(external)
 
 
 def keep_until_done(owners: list[Any], stream: int) -> None:

@@ -20,7 +20,7 @@ from pyptx.runtime.streams import read_protocol
 def view(value: Any, writable: bool) -> DeviceView | Unusable | None:
     """Return a view of an array in device memory; None for anything else."""
     if isinstance(value, DeviceArray):
-        return DeviceView(value.address, value.shape, value.dtype.name, True, value.device, value, value.stream)
+        return DeviceView(value.address, value.shape, value.dtype_name, True, value.device, value, value.stream)
     kind = getattr(value, "__dlpack_device__", None)
     if kind is not None and int(kind()[0]) in (dlpack.CUDA, dlpack.CUDA_MANAGED):
         return _view_dlpack(value, writable)

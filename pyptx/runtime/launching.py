@@ -37,7 +37,7 @@ def launch(
         # A graph may contain it from now on.
         loaded.is_captured = loaded.is_captured or is_captured
         attributes = list_attributes(plan, cooperative=cooperative, programmatic=programmatic)
-        _submit(plan, loaded, context, data, stream, attributes)
+        _submit(plan, loaded, data, stream, attributes)
         return data
 
 
@@ -58,12 +58,10 @@ def list_attributes(plan: Plan, *, cooperative: bool, programmatic: bool) -> lis
 _TRUE = struct.pack("<I", 1)
 
 
-def _submit(
-    plan: Plan, loaded: Loaded, context: int, data: bytes, stream: int, attributes: list[tuple[int, bytes]]
-) -> None:
+def _submit(plan: Plan, loaded: Loaded, data: bytes, stream: int, attributes: list[tuple[int, bytes]]) -> None:
     module = extension.load()
     if module is not None and is_small(loaded, data):
-        make_launcher(module, plan, loaded, context, data, attributes, [], 0, None)(stream=stream)
+        make_launcher(module, plan, loaded, 0, data, attributes, [], 0, None)(stream=stream)
         return
     buffer = ctypes.create_string_buffer(data, len(data))
     start, offsets = ctypes.addressof(buffer), [offset for _, offset, _ in loaded.layout]
@@ -84,10 +82,11 @@ _MOST_BYTES, _MOST_PARAMETERS = 4096, 64
 
 
 def make_launcher(
-    module: Any, plan: Plan, loaded: Loaded, context: int, data: bytes, attributes: list[tuple[int, bytes]],
+    module: Any, plan: Plan, loaded: Loaded, identity: int, data: bytes, attributes: list[tuple[int, bytes]],
     slots: list[tuple[str, int, int, int]], values: int, encode: Callable[[int, int], bytes] | None,
 ) -> Any:  # fmt: skip
-    """Return a launcher of the extension; the `slots` of its parameters come from the values of a call."""
+    """Return a launcher of the extension for the context of an identity; the `slots` of its parameters come from the
+    values of a call."""
 
     def fail(code: int) -> NoReturn:
         try:
@@ -98,7 +97,7 @@ def make_launcher(
 
     grid = (*plan.grid, 1, 1)[:3]
     return module.Launcher(
-        loaded.function, context, grid, plan.definition.block, plan.kernel_trace.dynamic_shared, attributes, data,
+        loaded.function, identity, grid, plan.definition.block, plan.kernel_trace.dynamic_shared, attributes, data,
         [offset for _, offset, _ in loaded.layout], slots, values, encode, fail,
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from pyptx.dsl.lines import add_line_information, map_origins
 from pyptx.emitter import emit
 from pyptx.ir import Param
 from pyptx.isa.targets import FIRST_PTX, Target, find_target
-from pyptx.runtime.bindings import CallError, call, get_capability, load_api
+from pyptx.runtime.bindings import CallError, call, get_capability, identify, load_api
 from pyptx.runtime.failures import make_load_error
 from pyptx.runtime.launch_limits import check_limits
 from pyptx.runtime.planning import Plan, find_place
@@ -32,6 +32,7 @@ _DESTROYED = ("CUDA_ERROR_CONTEXT_IS_DESTROYED", "CUDA_ERROR_INVALID_CONTEXT")
 class Loaded:
     """A kernel in a context."""
 
+    context: int
     module: int
     function: int
     layout: list[tuple[Param, int, int]]
@@ -42,28 +43,28 @@ class Loaded:
 
 _LOCK = threading.RLock()
 _LOADED: dict[int, dict[int, Loaded]] = {}
-"""By the identity of the trace, and by context."""
+"""By the identities of the trace and of the context."""
 _RETIRED: list[tuple[int, Loaded]] = []
-"""What belongs to traces that are gone, with its context. A finalizer may run anywhere, even inside of a call of the
-driver, so the next load unloads these."""
+"""What belongs to traces that are gone, with the identity of its context. A finalizer may run anywhere, even inside of
+a call of the driver, so the next load unloads these."""
 
 
 def find_loaded(plan: Plan, context: int, device: int, *, unloads: bool = True) -> Loaded:
-    """Return a plan's kernel in the current context; load it if needed. A load also unloads what is gone, unless a
-    capture forbids to wait for the device."""
-    key = id(plan.kernel_trace)
-    loaded = _LOADED.get(key, {}).get(context)
+    """Return a plan's kernel in a context, the current one; load it if needed. A load also unloads what is gone, unless
+    a capture forbids to wait for the device."""
+    key, identity = id(plan.kernel_trace), identify(context)
+    loaded = _LOADED.get(key, {}).get(identity)
     if loaded is None:
         with _LOCK:
-            loaded = _LOADED.get(key, {}).get(context)
+            loaded = _LOADED.get(key, {}).get(identity)
             if loaded is None:
                 if unloads:
                     unload_retired()
-                loaded = _load(plan, device)
+                loaded = _load(plan, context, device)
                 if key not in _LOADED:
                     _LOADED[key] = {}
                     weakref.finalize(plan.kernel_trace, _retire, key).atexit = False
-                _LOADED[key][context] = loaded
+                _LOADED[key][identity] = loaded
     return loaded
 
 
@@ -76,14 +77,16 @@ def unload_retired() -> None:
     with _LOCK:
         # Others only append, at any time.
         retired = [_RETIRED.pop() for _ in range(len(_RETIRED))]
-        for context, loaded in retired:
+        for identity, loaded in retired:
             if not loaded.is_captured:
-                _unload(context, loaded.module)
+                _unload(identity, loaded.context, loaded.module)
 
 
-def _unload(context: int, module: int) -> None:
+def _unload(identity: int, context: int, module: int) -> None:
     """Unload a module, unless its context is gone, and the module with it."""
     try:
+        if identify(context) != identity:
+            return
         call("cuCtxPushCurrent", context)
     except CallError as error:
         if error.name in _DESTROYED:
@@ -111,7 +114,7 @@ def count_loaded() -> int:
     return sum(map(len, _LOADED.values())) + len(_RETIRED)
 
 
-def _load(plan: Plan, device: int) -> Loaded:
+def _load(plan: Plan, context: int, device: int) -> Loaded:
     target = choose_target(plan, device)
     is_simulated = is_active()
     # Findings of the simulated driver name the lines of the kernel.
@@ -124,7 +127,7 @@ def _load(plan: Plan, device: int) -> Loaded:
             image = plan.kernel_trace.image or assemble_cached(text, target, origin_of=origins.get).data
     handle = _load_image(plan, image + b"\0", text, origins, device)
     function = int(call("cuModuleGetFunction", handle, plan.definition.name.encode()))
-    loaded = Loaded(handle, function, lay_out(plan.find_entry().params)[0])
+    loaded = Loaded(context, handle, function, lay_out(plan.find_entry().params)[0])
     try:
         _allow(plan, function)
     except CallError:

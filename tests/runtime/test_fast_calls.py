@@ -1,4 +1,4 @@
-"""Calls that the C extension repeats: only those that would be bound in the same way again."""
+"""Calls that are repeated, by the C extension and by Python: only those that would be bound in the same way again."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ import pytest
 from pyptx import Kernel, Tile, intrinsic, kernel, ptx
 from pyptx.diagnostics import PtxError
 from pyptx.driver.build import find_compiler
+from pyptx.driver.operations import Launch
 from pyptx.runtime import calls, extension, fast_calls, modules, simulation, streams
 from pyptx.runtime.bindings import call, in_context, load_api
 from pyptx.types import f32, s32
 from tests.messages import raises
 from tests.runtime.conftest import Activate
 from tests.runtime.device_memory import DeviceMemory
-from tests.runtime.test_calls import tensor_copy
+from tests.runtime.foreign_arrays import Exporter, Interface
+from tests.runtime.test_calls import A, B, add_scaled, tensor_copy
 from tests.runtime.test_device_calls import copy_halves
 
-pytestmark = pytest.mark.usefixtures("device")
+pytestmark = pytest.mark.usefixtures("device", "implementation")
 torch: Any = import_module("torch")
 BUILT = extension.load() is not None
 INCLUDE = Path(sysconfig.get_path("include"))
@@ -79,7 +81,7 @@ def test_the_second_call_of_a_shape_is_not_bound(bindings: list[Any]) -> None:
     scale, x = make_scale(count_blocks), torch.arange(128, dtype=torch.int32)
     for values in (x, x + 5, x[:64], x * 3, x[:64].clone()):
         assert torch.equal(scale(values), values * SCALE)
-    assert len(bindings) == (2 if BUILT else 5)
+    assert len(bindings) == 2
 
 
 def test_the_latest_eight_shapes_are_repeated(bindings: list[Any]) -> None:
@@ -87,9 +89,9 @@ def test_the_latest_eight_shapes_are_repeated(bindings: list[Any]) -> None:
     sizes = range(32, 320, 32)
     for size in (*sizes, *sizes[1:]):
         assert torch.equal(scale(x[:size]), x[:size] * SCALE)
-    assert len(bindings) == (9 if BUILT else 17)
+    assert len(bindings) == 9
     scale(x[:32])
-    assert len(bindings) == (10 if BUILT else 18)
+    assert len(bindings) == 10
 
 
 def test_several_outputs_and_other_types_are_repeated(bindings: list[Any]) -> None:
@@ -109,7 +111,7 @@ def test_several_outputs_and_other_types_are_repeated(bindings: list[Any]) -> No
     half = torch.arange(32).to(torch.bfloat16)
     for _ in range(2):
         assert torch.equal(copy_halves(half), half)
-    assert len(bindings) == (2 if BUILT else 4)
+    assert len(bindings) == 2
 
 
 def test_a_tensor_map_follows_its_tensor(bindings: list[Any]) -> None:
@@ -117,7 +119,7 @@ def test_a_tensor_map_follows_its_tensor(bindings: list[Any]) -> None:
     for start in range(4):
         kept.append(torch.arange(start, start + 16 * 32, dtype=torch.float32).reshape(16, 32))
         assert torch.equal(copy(kept[-1]), kept[-1])
-    assert len(bindings) == (1 if BUILT else 4)
+    assert len(bindings) == 1
 
 
 def test_a_changed_global_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,13 +162,13 @@ def test_a_negative_view_is_still_refused() -> None:
         copy(torch._neg_view(x))
 
 
-def test_tensors_that_autograd_records_are_still_refused(bindings: list[Any]) -> None:
+def test_tensors_that_autograd_records_are_still_refused(implementation: str, bindings: list[Any]) -> None:
     copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
     copy(x)
     parameter = torch.nn.Parameter(x)
     with torch.no_grad():
         assert torch.equal(copy(parameter), x)
-    assert len(bindings) == (1 if BUILT else 2)
+    assert len(bindings) == (1 if implementation == "extension" else 2)
     assert copy(parameter).requires_grad
 
 
@@ -198,11 +200,25 @@ def test_observed_calls_are_not_repeated() -> None:
     assert any(name.startswith("pyptx.") for name in names)
 
 
-def test_calls_in_another_context_are_bound(activate: Activate, bindings: list[Any]) -> None:
+def test_calls_in_another_context_run_in_that_of_their_device(
+    activate: Activate, implementation: str, bindings: list[Any]
+) -> None:  # fmt: skip
     activate(count=2)
     copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
     copy(x)
     with in_context(1):
+        assert torch.equal(copy(x), x)
+    assert len(bindings) == (2 if implementation == "extension" else 1)
+
+
+def test_calls_after_a_reset_of_the_context_are_bound(activate: Activate, bindings: list[Any]) -> None:
+    """The primary context has the same handle afterwards, and no modules."""
+    activate()
+    copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
+    for _ in range(2):
+        assert torch.equal(copy(x), x)
+    call("cuDevicePrimaryCtxReset", 0)
+    for _ in range(2):
         assert torch.equal(copy(x), x)
     assert len(bindings) == 2
 
@@ -224,7 +240,7 @@ def test_cpu_tensors_run_on_the_simulator_after_the_driver(activate: Activate, b
     activate()
     for _ in range(3):
         assert torch.equal(copy(x), x)
-    assert len(bindings) == (2 if BUILT else 4)
+    assert len(bindings) == 2
     import_module("pyptx.driver").deactivate()
     assert torch.equal(copy(x), x)
     activate(order="deferred")
@@ -277,7 +293,7 @@ def test_calls_with_outputs_and_constants_are_repeated(bindings: list[Any]) -> N
             assert torch.equal(y, x * factor << shift)
             assert y._version == version + 1
             assert torch.equal(scale(x, shift=shift, factor=factor), y)
-    assert len(bindings) == (8 if BUILT else 16)
+    assert len(bindings) == 8
     half = torch.zeros(128, dtype=torch.int32)
     scale(x, out=half, shift=1, factor=2, grid=(2,))
     assert not half[64:].any()
@@ -295,7 +311,7 @@ def test_constants_of_another_type_are_no_repetition(bindings: list[Any]) -> Non
     for _ in range(2):
         for by, expected in ((1, 0.5), (True, 1.0), (1.0, 0.5)):
             assert divide(x, by=by).tolist() == [expected] * 32
-    assert len(bindings) == (3 if BUILT else 6)
+    assert len(bindings) == 3
 
 
 def test_an_output_that_does_not_fit_is_still_refused() -> None:
@@ -325,7 +341,7 @@ def test_few_kinds_of_calls_are_kept() -> None:
     scale, x = make_scale(), torch.arange(128, dtype=torch.int32)
     for blocks in range(1, 50):
         scale(x, grid=(blocks % 4 + 1, 1, blocks))
-    assert len(scale._repeats.calls) == (32 if BUILT else 0)  # pyright: ignore[reportPrivateUsage]
+    assert len(scale._repeats.calls) == 32  # pyright: ignore[reportPrivateUsage]
 
 
 class Base:
@@ -419,10 +435,10 @@ def test_changes_in_place_are_noticed(change: str, bindings: list[Any], monkeypa
     x = torch.arange(32, dtype=torch.int32)
     for _ in range(3):
         assert torch.equal(scale(x), x * 2)
-    assert len(bindings) == (1 if BUILT else 3)
+    assert len(bindings) == 1
     apply(monkeypatch)
     scale(x)
-    assert len(bindings) == (2 if BUILT else 4)
+    assert len(bindings) == 2
 
 
 @pytest.fixture
@@ -447,7 +463,7 @@ def test_calls_are_simulated_from_when_the_environment_says_so(
             monkeypatch.setenv(simulation.SIMULATE, value)
         for _ in range(2):
             assert torch.equal(scale(x), x * SCALE)
-    assert devices == ([0, None, None, None, None, 0] if BUILT else [0, 0, None, None, None, None, 0, 0])
+    assert devices == [0, None, None, None, None, 0]
 
 
 @pytest.fixture
@@ -477,7 +493,7 @@ CURRENT_STREAM = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, 
 """DLPack's function that writes the current stream, of its exchange functions the seventh word."""
 
 
-def test_a_call_in_a_capture_is_bound_and_its_kernel_stays_loaded(stream: int, bindings: list[Any]) -> None:
+def test_a_call_in_a_capture_keeps_its_kernel_loaded(stream: int, implementation: str, bindings: list[Any]) -> None:
     copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
     for _ in range(2):
         copy(x)
@@ -486,7 +502,7 @@ def test_a_call_in_a_capture_is_bound_and_its_kernel_stays_loaded(stream: int, b
         call("cuStreamBeginCapture", stream, load_api().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
         y = copy(x)
         graph = call("cuGraphInstantiate", call("cuStreamEndCapture", stream), 0)
-    assert len(bindings) == bound + 1
+    assert len(bindings) == bound + (implementation == "extension")
     bindings.clear()
     del copy
     gc.collect()
@@ -498,12 +514,120 @@ def test_a_call_in_a_capture_is_bound_and_its_kernel_stays_loaded(stream: int, b
     assert torch.equal(y, x)
 
 
-def test_a_call_with_options_of_the_launch_is_no_repetition(bindings: list[Any]) -> None:
+def test_calls_are_repeated_with_the_options_of_their_launch(
+    bindings: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
     copy, x = make_copy(), torch.arange(32, dtype=torch.float32)
-    for name in (None, "cooperative", "programmatic", None):
+    launches: list[tuple[bool, bool]] = []
+    run = Launch.run
+
+    def note(self: Launch, driver: Any) -> Any:
+        launches.append((self.request.cooperative, self.is_programmatic))
+        return run(self, driver)
+
+    monkeypatch.setattr(Launch, "run", note)
+    for name in (None, "cooperative", "programmatic") * 2:
         options: dict[str, Any] = {name: True} if name else {}
         assert torch.equal(copy(x, **options), x)
-    assert len(bindings) == (3 if BUILT else 4)
+    assert len(bindings) == 3
+    assert launches == [(False, False), (True, False), (False, True)] * 2
+
+
+def test_raw_parameters_in_order_are_constants(bindings: list[Any]) -> None:
+    a, b = torch.from_numpy(A.copy()), torch.from_numpy(B.copy())
+    for scale in (2.0, 4.0) * 3:
+        np.testing.assert_array_equal(add_scaled(a, b, args=[scale]).numpy(), A + np.float32(scale) * B)
+    assert len(bindings) == 2
+
+
+def test_calls_in_streams_are_repeated(bindings: list[Any]) -> None:
+    copy, x, memory = make_copy(), torch.arange(32, dtype=torch.float32), DeviceMemory()
+    for stream in (memory.make_stream(), memory.make_stream(), 0, 1, Stream(memory.make_stream())):
+        result = copy(x, stream=stream)
+        with in_context(0):
+            call("cuStreamSynchronize", streams.read_stream(stream))
+        assert torch.equal(result, x)
+    assert len(bindings) == 1
+    copy(x)
+    assert len(bindings) == 2
+
+
+class Stream:
+    """A stream of another library."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
+def test_streams_of_repeated_calls_are_checked(activate: Activate) -> None:
+    activate(count=2)
+    copy, memory = make_copy(), DeviceMemory()
+    x, stream = torch.arange(32, dtype=torch.float32), memory.make_stream()
+    array = memory.copy(x.numpy())
+    for value in (x, array):
+        copy(value, stream=stream)
+    with in_context(0):
+        call("cuStreamDestroy", stream)
+    for wrong, message in (
+        (stream, "expected the handle of a stream"),
+        (DeviceMemory(1).make_stream(), "expected a stream of device 0, where the arrays are, found one of device 1"),
+        (-1, "expected a non-negative handle"),
+        ("x", "expected a handle or an object with __cuda_stream__"),
+    ):
+        for value in (x, array):
+            with pytest.raises(PtxError, match=message):
+                copy(value, stream=wrong)
+
+
+@pytest.mark.parametrize("wrap", [Interface, Exporter])
+def test_arrays_of_other_libraries_are_repeated(bindings: list[Any], wrap: Any) -> None:
+    memory, copy, values = DeviceMemory(), make_copy(), np.arange(32, dtype=np.float32)
+    for step in range(3):
+        result = copy(wrap(memory.copy(values + step)))
+        np.testing.assert_array_equal(result.to_numpy(), values + step)
+        out = memory.copy(values)
+        target = wrap(out)
+        assert copy(result, out=target) is target
+        np.testing.assert_array_equal(out.to_numpy(), values + step)
+    assert len(bindings) == 2
+    with raises(PtxError, match="expected dtype float32, found int32"):
+        copy(wrap(memory.copy(values.astype(np.int32))))
+    with pytest.raises(PtxError, match="dimension 0 must be 32, got 31"):
+        copy(wrap(memory.copy(values[:31])))
+
+
+def test_an_output_of_another_library_is_checked_each_time() -> None:
+    memory, copy, values = DeviceMemory(), make_copy(), np.arange(32, dtype=np.float32)
+    x, out = memory.copy(values), memory.copy(values)
+    copy(x, out=Interface(out))
+    with raises(PtxError, match="expected a writable array, found a read-only one"):
+        copy(x, out=Interface(out, data=(out.address, True)))
+    with raises(PtxError, match="expected elements aligned to 4 bytes"):
+        copy(x, out=Interface(out, data=(out.address + 2, False)))
+
+
+def test_a_captured_call_of_another_library_keeps_its_module(bindings: list[Any]) -> None:
+    memory, copy, values = DeviceMemory(), make_copy(), np.arange(32, dtype=np.float32)
+    stream = memory.make_stream()
+    x, out = memory.copy(values, stream), memory.copy(values * 0, stream)
+    copy(x, out=out)
+    with in_context(0):
+        call("cuStreamSynchronize", stream)
+        call("cuStreamBeginCapture", stream, load_api().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+        copy(x, out=out)
+        graph = call("cuGraphInstantiate", call("cuStreamEndCapture", stream), 0)
+    assert len(bindings) == 1
+    bindings.clear()
+    del copy
+    gc.collect()
+    modules.unload_retired()
+    with in_context(0):
+        call("cuMemsetD32Async", out.address, 0, 32, stream)
+        call("cuGraphLaunch", graph, stream)
+    np.testing.assert_array_equal(out.to_numpy(), values)
 
 
 def test_a_compiled_function_is_simulated_from_when_the_environment_says_so(
@@ -518,7 +642,7 @@ def test_a_compiled_function_is_simulated_from_when_the_environment_says_so(
     for value in ("0", "1", "1", "0"):
         monkeypatch.setenv(simulation.SIMULATE, value)
         assert torch.equal(function(x), x + 1)
-    assert devices == ([0, None, None] if BUILT else [0, None, None, 0])
+    assert devices == [0, None, None]
 
 
 @pytest.mark.filterwarnings("ignore:os.fork")
@@ -559,7 +683,7 @@ def test_floats_are_constants_with_their_own_digits(bindings: list[Any]) -> None
             expected = np.full(32, factor, np.float32)
             np.testing.assert_array_equal(scale_by(x, factor=factor).numpy(), expected)
             assert np.signbit(scale_by(x, factor=factor).numpy()[0]) == np.signbit(expected[0])
-    assert len(bindings) == (len(factors) if BUILT else 4 * len(factors))
+    assert len(bindings) == len(factors)
 
 
 @pytest.mark.skipif(not BUILT, reason="only the extension repeats calls")
@@ -568,9 +692,9 @@ def test_a_number_that_changes_with_every_call_takes_no_place(monkeypatch: pytes
     made: list[Any] = []
     make_call = fast_calls.make_call
 
-    def note(*words: Any) -> Any:
+    def note(*words: Any, **options: Any) -> Any:
         made.append(words)
-        return make_call(*words)
+        return make_call(*words, **options)
 
     monkeypatch.setattr(fast_calls, "make_call", note)
     scale_by, x = make_scale_by(), torch.ones(32)

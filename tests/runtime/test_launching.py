@@ -16,7 +16,8 @@ from pyptx.decorator import RESERVED
 from pyptx.diagnostics import PtxError
 from pyptx.driver.connection import start
 from pyptx.driver.modules import LoadedImage
-from pyptx.runtime import modules
+from pyptx.driver.process import Context
+from pyptx.runtime import bindings, modules
 from pyptx.runtime.arrays import Described
 from pyptx.runtime.bindings import call, in_context, load_api
 from pyptx.runtime.launching import launch
@@ -221,6 +222,23 @@ def test_a_module_may_outlive_its_context(device: DeviceMemory) -> None:
     gc.collect()
     a, b = device.copy(A), device.copy(B)
     assert add_scaled.for_arch("sm_90")(a, b, scale=2.0).to_numpy().tolist() == (A + np.float32(2) * B).tolist()
+
+
+def test_a_context_may_have_the_handle_of_one_that_is_gone(device: DeviceMemory) -> None:
+    add, values = add_scaled.for_arch("sm_90"), (A + np.float32(2) * B).tolist()
+    context = call("cuCtxCreate", None, 0, device.device)
+    old = bindings.identify(int(context))
+    assert add(device.copy(A), device.copy(B), scale=2.0).to_numpy().tolist() == values
+    call("cuCtxDestroy", context)
+    start().handles.add(lambda handle: Context(handle, device.device, is_primary=False), int(context))
+    assert bindings.identify(int(context)) != old
+    call("cuCtxPushCurrent", context)
+    for _ in range(2):
+        assert add(device.copy(A), device.copy(B), scale=2.0).to_numpy().tolist() == values
+    del add
+    gc.collect()
+    modules.unload_retired()
+    assert not start().handles.list(LoadedImage)
 
 
 def test_threads_that_call_a_kernel_first_load_it_once(device: DeviceMemory) -> None:

@@ -131,6 +131,28 @@ def test_the_stream_of_an_output_waits_for_the_launch(
     assert not find_codes(capsys)
 
 
+@pytest.mark.parametrize("run", [call_in_streams, call_on_tensors, call_after_the_current_stream])
+@pytest.mark.parametrize("wrap", [keep, Interface, Exporter])
+def test_repeated_calls_are_ordered_like_the_first(
+    activate: Activate, capsys: pytest.CaptureFixture[str], run: Callable[[Wrap], None], wrap: Wrap
+) -> None:
+    activate(order="deferred")
+    for _ in range(2):
+        run(wrap)
+    assert not find_codes(capsys)
+
+
+def test_a_repeated_call_must_wait_for_the_current_stream(
+    activate: Activate, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activate(order="deferred")
+    call_after_the_current_stream(keep)
+    monkeypatch.setattr(streams, "order_after", do_nothing)
+    with suppress(AssertionError):
+        call_after_the_current_stream(keep)
+    assert find_codes(capsys) == {"PTX1301"}
+
+
 def do_nothing(*arguments: Any, **keywords: Any) -> None: ...
 
 

@@ -50,6 +50,7 @@ def _reset(driver: Driver, context: Context) -> None:
     for item in reversed(context.objects):
         item.close(driver)
     context.objects.clear()
+    context.identity = Context(context.handle, context.device, context.is_primary).identity
     others = [other for other in driver.handles.list(Context) if other is not context and not other.is_destroyed]
     if not any(other.device == context.device and (other.references or not other.is_primary) for other in others):
         drop_captures(driver, context.device)
@@ -165,7 +166,7 @@ def set_flags(driver: Driver, thread: Thread, flags: int) -> None:
 @entry("cuCtxGetId", "pointer result")
 def get_identity(driver: Driver, thread: Thread, handle: int, result: int) -> None:
     context = _get(driver, handle) if handle else driver.get_context(thread)
-    write_pointer(result, context.handle)
+    write_pointer(result, context.identity)
 
 
 @entry("cuCtxGetApiVersion", "pointer result")

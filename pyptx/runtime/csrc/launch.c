@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <structmember.h>
 
+enum { VERSION = 2 }; /* as extension.py has it */
 enum { MOST_PARAMETERS = 64, MOST_VALUES = 64, MOST_BYTES = 4096, MOST_ATTRIBUTES = 4, MOST_DIMS = 8, MOST_MAPS = 1024,
        MOST_TYPES = 8 };
 
@@ -27,6 +28,8 @@ typedef struct {
 
 static int (*launch_kernel)(const Config *, void *function, void **parameters, void **extra);
 static int (*get_current)(void **context);
+static int (*get_identity)(void *context, unsigned long long *identity);
+static int (*get_stream_device)(void *stream, int *device); /* NULL in drivers before CUDA 12.8 */
 static int (*is_capturing)(void *stream, int *status);
 
 /* Finds the driver, which is loaded already. Threads that do so at the same time find the same functions. */
@@ -36,9 +39,11 @@ static int connect_driver(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW), *launch = library ? dlsym(library, "cuLaunchKernelEx") : NULL;
     if (launch) {
         *(void **)&get_current = dlsym(library, "cuCtxGetCurrent");
+        *(void **)&get_identity = dlsym(library, "cuCtxGetId");
+        *(void **)&get_stream_device = dlsym(library, "cuStreamGetDevice");
         *(void **)&is_capturing = dlsym(library, "cuStreamIsCapturing");
     }
-    if (!launch || !get_current || !is_capturing) {
+    if (!launch || !get_current || !get_identity || !is_capturing) {
         PyErr_SetString(PyExc_ImportError, "the CUDA driver lacks functions of CUDA 12");
         return -1;
     }
@@ -123,7 +128,8 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    void *function, *context;
+    void *function;
+    unsigned long long context; /* its identity: handles are used again */
     Config config;
     Attribute attributes[MOST_ATTRIBUTES];
     unsigned int offsets[MOST_PARAMETERS];
@@ -367,7 +373,7 @@ static PyObject *new_launcher(PyTypeObject *type, PyObject *arguments, PyObject 
         return NULL;
     self->vectorcall = call_launcher;
     self->function = (void *)(uintptr_t)function;
-    self->context = (void *)(uintptr_t)context;
+    self->context = context;
     self->size = size;
     self->value_count = values;
     self->config.shared = shared;
@@ -445,7 +451,8 @@ typedef struct {
                                               the condition, if it is not None */
     PyObject *states;                      /* (function, result): what functions must return */
     PyObject *busy;                        /* a context variable that must be None */
-    PyObject *before, *after;              /* called with (tensors, stream), or None */
+    PyObject *before, *after;              /* called with (inputs, outputs, stream), or None */
+    PyObject *enter, *leave;               /* the same, for a stream that is not the current one */
 } Call;
 
 /* Returns whether the items of a list, or the keys and values of a dictionary, are those of a tuple. */
@@ -466,17 +473,12 @@ static int has_items(PyObject *owner, PyObject *items) {
     return is_same && at == count;
 }
 
-/* Returns whether nothing has changed that the kernel depends on; -1 for an error. A value is only compared with what a
- * guard keeps alive, so it may be gone. */
-static int are_guards_kept(Call *self) {
+/* Returns whether nothing has changed that guards name; -1 for an error. A value is only compared with what a guard keeps
+ * alive, so it may be gone. */
+static int are_kept(PyObject *guards) {
     PyObject *value;
-    if (PyContextVar_Get(self->busy, Py_None, &value) < 0)
-        return -1;
-    Py_DECREF(value);
-    if (value != Py_None)
-        return 0;
-    for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(self->guards); at++) {
-        PyObject *guard = PyTuple_GET_ITEM(self->guards, at), *owner = PyTuple_GET_ITEM(guard, 0);
+    for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(guards); at++) {
+        PyObject *guard = PyTuple_GET_ITEM(guards, at), *owner = PyTuple_GET_ITEM(guard, 0);
         PyObject *key = PyTuple_GET_ITEM(guard, 1), *expected = PyTuple_GET_ITEM(guard, 2);
         if (key == Py_Ellipsis) {
             if (!has_items(owner, expected))
@@ -499,6 +501,23 @@ static int are_guards_kept(Call *self) {
             return 0;
     }
     return 1;
+}
+
+static PyObject *check_guards(PyObject *module, PyObject *guards) {
+    (void)module;
+    if (!PyTuple_CheckExact(guards))
+        return PyErr_Format(PyExc_TypeError, "expected a tuple of guards");
+    int kept = are_kept(guards);
+    return kept < 0 ? NULL : PyBool_FromLong(kept);
+}
+
+/* Returns whether no kernel is being traced and nothing has changed that this one depends on; -1 for an error. */
+static int is_valid(const Call *self) {
+    PyObject *value;
+    if (PyContextVar_Get(self->busy, Py_None, &value) < 0)
+        return -1;
+    Py_DECREF(value);
+    return value == Py_None ? are_kept(self->guards) : 0;
 }
 
 static int fits(const Tensor *tensor, const Description *description, const Call *call) {
@@ -584,7 +603,8 @@ static int notify(PyObject *function, PyObject *inputs, PyObject *const *outputs
     return done ? 0 : -1;
 }
 
-static PyObject *finish(Call *self, PyObject *inputs, PyObject **outputs, uint64_t *addresses, void *stream) {
+static PyObject *finish(Call *self, PyObject *inputs, PyObject **outputs, uint64_t *addresses, void *stream,
+                        int is_current) {
     Launcher *launcher = self->launcher;
     _Alignas(64) char data[MOST_BYTES];
     memcpy(data, launcher->data, launcher->size);
@@ -593,8 +613,11 @@ static PyObject *finish(Call *self, PyObject *inputs, PyObject **outputs, uint64
         if (put_address(launcher, slot, addresses[slot->source], data) < 0)
             return NULL;
     }
-    if (notify(self->before, inputs, outputs, self->output_count, stream) < 0 || submit(launcher, data, stream) < 0 ||
-        notify(self->after, inputs, outputs, self->output_count, stream) < 0)
+    PyObject *enter = is_current ? Py_None : self->enter, *leave = is_current ? Py_None : self->leave;
+    if (notify(self->before, inputs, outputs, self->output_count, stream) < 0 ||
+        notify(enter, inputs, outputs, self->output_count, stream) < 0 || submit(launcher, data, stream) < 0 ||
+        notify(self->after, inputs, outputs, self->output_count, stream) < 0 ||
+        notify(leave, inputs, outputs, self->output_count, stream) < 0)
         return NULL;
     if (self->output_count == 1)
         return Py_NewRef(outputs[0]);
@@ -604,8 +627,26 @@ static PyObject *finish(Call *self, PyObject *inputs, PyObject **outputs, uint64
     return results;
 }
 
-/* Runs the kernel on tensors and returns its outputs, or NotImplemented if they, or anything else, are unusual. */
-static PyObject *run_call(Call *self, PyObject *inputs) {
+enum { LEGACY = 1, PER_THREAD = 2 };
+
+/* Returns whether a handle is of a stream of a device; both default streams are of each. */
+static int is_stream_of(uintptr_t stream, int device) {
+    int other;
+    return stream <= PER_THREAD ||
+           (get_stream_device && !get_stream_device((void *)stream, &other) && other == device);
+}
+
+/* Returns whether the context of the launcher is current. */
+static int is_context_current(const Launcher *launcher) {
+    void *context;
+    unsigned long long identity;
+    return !get_current(&context) && context && !get_identity(context, &identity) && identity == launcher->context;
+}
+
+/* Runs the kernel on tensors, in the current stream or one that is passed by its handle, and returns its outputs, or
+ * NotImplemented if they, or anything else, are unusual. */
+static PyObject *run_call(Call *self, PyObject *const *values, Py_ssize_t count_of_values) {
+    PyObject *inputs = count_of_values ? values[0] : Py_None;
     if (!PyTuple_CheckExact(inputs) || PyTuple_GET_SIZE(inputs) != self->input_count)
         Py_RETURN_NOTIMPLEMENTED;
     uint64_t addresses[MOST_VALUES];
@@ -632,18 +673,24 @@ static PyObject *run_call(Call *self, PyObject *inputs) {
             Py_RETURN_NOTIMPLEMENTED;
         addresses[at] = (uint64_t)(uintptr_t)tensor.data + tensor.offset;
     }
-    int kept = are_guards_kept(self);
+    int kept = is_valid(self);
     if (kept > 0)
         kept = are_states_usual(self);
     if (kept < 0)
         return NULL;
-    void *context, *stream = NULL;
+    void *current = NULL;
     int status = 0;
-    if (!kept || get_current(&context) || context != self->launcher->context ||
-        exchange->current_stream(self->device_type, self->device, &stream) < 0) {
+    if (!kept || !is_context_current(self->launcher) ||
+        exchange->current_stream(self->device_type, self->device, &current) < 0) {
         PyErr_Clear();
         Py_RETURN_NOTIMPLEMENTED;
     }
+    void *stream = count_of_values > 1 ? PyLong_AsVoidPtr(values[1]) : current;
+    if (!stream && PyErr_Occurred())
+        return NULL;
+    if (count_of_values > 1 && !is_stream_of((uintptr_t)stream, self->device))
+        Py_RETURN_NOTIMPLEMENTED;
+    int is_current = (stream ? (uintptr_t)stream : LEGACY) == (current ? (uintptr_t)current : LEGACY);
     if (is_capturing(stream, &status) || status)
         Py_RETURN_NOTIMPLEMENTED;
     PyObject *outputs[MOST_VALUES] = {NULL}, *result = NULL;
@@ -655,7 +702,7 @@ static PyObject *run_call(Call *self, PyObject *inputs) {
             break;
     }
     if (count == self->output_count)
-        result = finish(self, inputs, outputs, addresses, stream);
+        result = finish(self, inputs, outputs, addresses, stream, is_current);
     for (int at = 0; at < count; at++)
         Py_DECREF(outputs[at]);
     return result;
@@ -687,13 +734,13 @@ static int read_description(PyObject *tuple, Description *description) {
 
 static PyObject *new_call(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"launcher", "device", "inputs", "outputs", "kinds", "checks", "states", "guards",
-                            "busy", "before", "after", NULL};
-    PyObject *launcher, *inputs, *outputs, *kinds, *checks, *states, *guards, *busy, *before, *after;
+                            "busy", "before", "after", "enter", "leave", NULL};
+    PyObject *launcher, *inputs, *outputs, *kinds, *checks, *states, *guards, *busy, *before, *after, *enter, *leave;
     int device_type, device;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!(ii)O!O!O!O!O!O!OOO", names, &LauncherType, &launcher,
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!(ii)O!O!O!O!O!O!OOOOO", names, &LauncherType, &launcher,
                                      &device_type, &device, &PyList_Type, &inputs, &PyList_Type, &outputs,
                                      &PyTuple_Type, &kinds, &PyTuple_Type, &checks, &PyTuple_Type, &states,
-                                     &PyTuple_Type, &guards, &busy, &before, &after))
+                                     &PyTuple_Type, &guards, &busy, &before, &after, &enter, &leave))
         return NULL;
     Py_ssize_t input_count = PyList_GET_SIZE(inputs), count = input_count + PyList_GET_SIZE(outputs);
     if (count > MOST_VALUES || count != ((Launcher *)launcher)->value_count)
@@ -713,6 +760,8 @@ static PyObject *new_call(PyTypeObject *type, PyObject *arguments, PyObject *key
     self->busy = Py_NewRef(busy);
     self->before = Py_NewRef(before);
     self->after = Py_NewRef(after);
+    self->enter = Py_NewRef(enter);
+    self->leave = Py_NewRef(leave);
     for (Py_ssize_t at = 0; at < count; at++) {
         PyObject *item = at < input_count ? PyList_GET_ITEM(inputs, at) : PyList_GET_ITEM(outputs, at - input_count);
         if (read_description(item, &self->descriptions[at]) < 0) {
@@ -732,6 +781,8 @@ static int traverse_call(Call *self, visitproc visit, void *arg) {
     Py_VISIT(self->busy);
     Py_VISIT(self->before);
     Py_VISIT(self->after);
+    Py_VISIT(self->enter);
+    Py_VISIT(self->leave);
     return 0;
 }
 
@@ -744,6 +795,8 @@ static int clear_call(Call *self) {
     Py_CLEAR(self->busy);
     Py_CLEAR(self->before);
     Py_CLEAR(self->after);
+    Py_CLEAR(self->enter);
+    Py_CLEAR(self->leave);
     return 0;
 }
 
@@ -754,7 +807,8 @@ static void free_call(Call *self) {
 }
 
 static PyMethodDef call_methods[] = {
-    {"run", (PyCFunction)run_call, METH_O, "Run the kernel on a tuple of tensors; NotImplemented if they are unusual."},
+    {"run", (PyCFunction)(void (*)(void))run_call, METH_FASTCALL,
+     "Run the kernel on a tuple of tensors; NotImplemented if they are unusual."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -770,15 +824,21 @@ static PyTypeObject CallType = {
     .tp_dealloc = (destructor)free_call,
 };
 
+static PyMethodDef functions[] = {
+    {"check_guards", check_guards, METH_O, "Tell whether nothing has changed that guards name."},
+    {NULL, NULL, 0, NULL},
+};
+
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_launch", "Launches of prepared kernels.", -1, NULL, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_launch", "Launches of prepared kernels.", -1, functions, NULL, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__launch(void) {
     if (PyType_Ready(&LauncherType) < 0 || PyType_Ready(&CallType) < 0)
         return NULL;
     PyObject *result = PyModule_Create(&module);
-    if (!result || PyModule_AddObjectRef(result, "Launcher", (PyObject *)&LauncherType) < 0 ||
+    if (!result || PyModule_AddIntConstant(result, "VERSION", VERSION) < 0 ||
+        PyModule_AddObjectRef(result, "Launcher", (PyObject *)&LauncherType) < 0 ||
         PyModule_AddObjectRef(result, "Call", (PyObject *)&CallType) < 0) {
         Py_XDECREF(result);
         return NULL;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -69,8 +69,7 @@ def differentiable_kernel(
         if find_library(tensors) == "jax":
             from pyptx.runtime.jax_gradients import differentiate
 
-            forward, backward = partial(forward_kernel, **split[0]), partial(backward_kernel, **split[1])
-            return differentiate(forward, backward, save_indices)(*tensors)
+            return differentiate(pair, split)(*tensors)
         return make_once().apply(split, *tensors)
 
     split_options(kwargs, forward_kernel, backward_kernel)

@@ -72,7 +72,12 @@ def make_function(pair: Pair) -> Any:
         needs = context.needs_input_grad[1:]
         return (None, *differentiate(pair, context.saved_tensors, needs, gradients, context.options))
 
-    return make_autograd_function(pair.forward.definition.name, forward, setup_context, backward)
+    def jvp(context: Any, *tangents: Any) -> Any:
+        text = f"the kernel `{pair.forward.name}` has a gradient, and no forward-mode derivative"
+        help = "use reverse mode: backward(), torch.func.grad or torch.func.jacrev instead of jvp and jacfwd"
+        raise PtxError([GRADIENTS.report(find_call(pair.forward.definition), text, help=help)])
+
+    return make_autograd_function(pair.forward.definition.name, forward, setup_context, backward, jvp)
 
 
 def differentiate(

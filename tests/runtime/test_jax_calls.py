@@ -322,6 +322,36 @@ def test_a_kernel_alone_has_no_gradient() -> None:
         jax.grad(lambda x: product(x, x).sum())(X)
 
 
+def sum_squares(x: Any) -> Any:
+    return differentiable_kernel(product, product_gradient)(x, x).sum()
+
+
+SECOND: list[Callable[[Any], Any]] = [
+    jax.hessian(sum_squares), jax.jacrev(jax.jacrev(sum_squares)),
+    jax.jit(jax.grad(lambda x: jax.grad(sum_squares)(x).sum())),
+]  # fmt: skip
+FORWARD: list[Callable[[Any], Any]] = [
+    lambda x: jax.jvp(sum_squares, (x,), (x,)), jax.jacfwd(sum_squares), jax.jit(jax.jacfwd(sum_squares))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("derive", SECOND, ids=range(len(SECOND)))
+def test_a_second_derivative_names_the_kernel_that_lacks_a_gradient(derive: Callable[[Any], Any]) -> None:
+    with raises(PtxError, match="PTX1003.*`product_gradient` has no gradient, so there is no second", file=__file__):
+        derive(X)
+
+
+@pytest.mark.parametrize("derive", FORWARD, ids=range(len(FORWARD)))
+def test_a_forward_mode_derivative_is_an_error(derive: Callable[[Any], Any]) -> None:
+    with raises(PtxError, match="PTX1003.*`product` has a gradient, and no forward-mode derivative", file=__file__):
+        derive(X)
+
+
+def test_other_errors_of_a_differentiable_call_stay() -> None:
+    with pytest.raises(TypeError, match="Argument 'x' of type"):
+        differentiable_kernel(product, product_gradient)(X, "x")
+
+
 @pytest.mark.usefixtures("route")
 def test_gradients_come_from_the_backward_kernel() -> None:
     f = differentiable_kernel(product, product_gradient, factor=5)

@@ -190,6 +190,16 @@ def test_a_second_derivative_is_an_error() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.parametrize("derive", [torch.func.hessian, torch.func.jacfwd])
+def test_a_pair_has_no_forward_mode_derivative(derive: Any) -> None:
+    def sum_squares(x: Any) -> Any:
+        return multiply(x, x).sum()
+
+    with raises(PtxError, match="`product` has a gradient, and no forward-mode derivative", file=__file__):
+        derive(sum_squares)(X)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 def test_forward_mode_is_an_error() -> None:
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(X, X)

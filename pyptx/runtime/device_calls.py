@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pyptx.diagnostics import PtxError
 from pyptx.driver import AFTER_RESTART
 from pyptx.runtime import device_views, streams
 from pyptx.runtime.arrays import Array, Described, DeviceView, get_numpy_dtype
@@ -18,6 +19,7 @@ from pyptx.runtime.device_array import DeviceArray
 from pyptx.runtime.failures import explain_failures
 from pyptx.runtime.launching import launch
 from pyptx.runtime.planning import Plan, locate_errors
+from pyptx.runtime.rules import ARRAYS
 
 
 def run(
@@ -36,6 +38,8 @@ def run(
         if stream is not None:
             streams.check_device(launch_stream, device)
         owner = streams.find_owner(stream, library, device)
+        if missing and library != "torch":
+            _check_capture(missing, launch_stream)
         allocations = allocate(plan.outputs, library, device, launch_stream, owner) if missing else []
         if plan.is_empty:
             return [value for _, value in allocations], b""
@@ -55,6 +59,16 @@ def run(
         is_current = current is None or streams.is_same(launch_stream, current)
         _keep([*inputs, *memory.values()], launch_stream, is_current=is_current)
     return [value for _, value in allocations], parameters
+
+
+def _check_capture(names: Sequence[str], stream: int) -> None:
+    """Refuse to allocate outputs in the order of a stream that is captured: an allocation would become part of the
+    graph, which could be replayed only once. PyTorch's allocator has memory for graphs."""
+    if streams.is_capturing(stream):
+        listed = ", ".join(f"`{name}`" for name in names)
+        text = f"{listed}: a call that is captured in a graph cannot allocate its outputs"
+        help = "pass arrays as out=, and keep them as long as the graph"
+        raise PtxError([ARRAYS.report(None, text, help=help)])
 
 
 def _choose_stream(stream: Any, current: int | None, views: Sequence[DeviceView]) -> int:

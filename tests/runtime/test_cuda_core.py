@@ -56,6 +56,26 @@ def test_a_graph_of_cuda_core_replays_kernels(device: DeviceMemory) -> None:
     np.testing.assert_array_equal(target.to_numpy(), tile)
 
 
+@pytest.mark.usefixtures("implementation")
+def test_a_captured_call_is_given_its_outputs(device: DeviceMemory) -> None:
+    """An allocation in the graph would fail in the second replay."""
+    core: Any = import_module("cuda.core")
+    own = core.Device(0)
+    own.set_current()
+    stream = own.create_stream()
+    builder = stream.create_graph_builder()
+    a, b, c = (device.copy(array, int(stream.handle)) for array in (A, B, np.zeros_like(A)))
+    builder.begin_building()
+    for _ in range(2):
+        with raises(PtxError, match="`c`: a call that is captured in a graph cannot allocate its outputs"):
+            add_scaled(a, b, scale=2.0, stream=builder)
+    add_scaled(a, b, scale=2.0, out=c, stream=builder)
+    graph = builder.end_building().complete()
+    for _ in range(2):
+        graph.launch(stream)
+    np.testing.assert_array_equal(c.to_numpy(), A + np.float32(2) * B)
+
+
 @kernel(in_specs=[Tile("n", s8)], out_specs=[Tile("n", s8)], grid=(1,), block=(64, 1, 1))
 def negate(x: Any, y: Any) -> None:
     """y = -x, byte by byte"""

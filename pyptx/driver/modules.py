@@ -163,7 +163,7 @@ def load_image(driver: Driver, address: int, device: int, size: int | None = Non
 def load_text(driver: Driver, text: str) -> LoadedImage:
     """Load PTX."""
     text = link_device_runtime(text)
-    module, code = _parse(text), driver.cache and driver.cache.find(text)
+    module, code = parse_text(text), driver.cache and driver.cache.find(text)
     try:
         loaded = LoadedModule.load(module, driver.heap.space, _allocate, code.compile if code else compile_text)
     except PtxError as why:
@@ -184,7 +184,7 @@ def read_compiler(text: str) -> str:
     return ", ".join(match[1] for match in matches if match)
 
 
-def _parse(text: str) -> Module:
+def parse_text(text: str) -> Module:
     """Return the module of a text, checked like the driver's compiler does."""
     key = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
     module = _PARSED.pop(key, None)

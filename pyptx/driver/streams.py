@@ -4,7 +4,7 @@ when the host waits for it, as late as possible."""
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyptx.driver.captures import Capture, forbid_legacy
@@ -34,6 +34,8 @@ class Stream:
     capture: Capture | None = None
     last_wait: Event | None = None
     """The last event that it waited for."""
+    attributes: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    """Attributes that the program set."""
     answers: Any = None
     """Arrays of the last answer about the capture, which the program may still read."""
 

@@ -305,3 +305,17 @@ call("cuMemcpyDtoH_v2", ctypes.byref(result), memory, 4)
 print(result.value, try_call("cuLaunchCooperativeKernel", kernel, 0, 1, 1, 32, 1, 1, 0, 0, parameters))
 """
     assert _run(run_program, program) == ["0", "1 1"]
+
+
+def test_attributes_of_two_devices_say_that_they_are_peers(run_program: Run) -> None:
+    program = """\
+import ctypes
+from calls import *
+start()
+value = ctypes.c_int()
+def get(attribute, device, peer):
+    return try_call("cuDeviceGetP2PAttribute", ctypes.byref(value), attribute, device, peer) or f"={value.value}"
+print([get(attribute, 0, 1) for attribute in range(6)], get(2, 0, 0), get(2, 0, 2))
+"""
+    process = run_program(program, count=2)
+    assert process.stdout == "[1, '=0', '=1', '=1', '=0', 1] 101 101\n", process.stderr

@@ -253,3 +253,26 @@ print(c[5])
 """
     process = run_program("import ctypes\n" + program, order=order)
     assert (process.stdout, process.stderr) == (f"{early}\n6.0\n", "")
+
+
+def test_attributes_of_streams_are_kept(run_program: Run) -> None:
+    program = """\
+import ctypes, struct
+from calls import *
+start()
+stream, other, value = ask("cuStreamCreate", 0), ask("cuStreamCreate", 0), ctypes.create_string_buffer(64)
+def get(handle, attribute):
+    code = try_call("cuStreamGetAttribute", handle, attribute, value)
+    return code or value.raw[:4].hex()
+print([get(stream, attribute) for attribute in (1, 2, 3, 8, 9, 10)])
+for attribute in (1, 3, 8):
+    call("cuStreamSetAttribute", stream, attribute, struct.pack("<i60x", -attribute))
+print([get(stream, attribute) for attribute in (1, 3, 8)], try_call("cuStreamSetAttribute", stream, 2, value))
+call("cuStreamCopyAttributes", other, stream)
+print([get(other, attribute) for attribute in (1, 3, 8)], try_call("cuCtxResetPersistingL2Cache"))
+"""
+    process = run_program(program)
+    assert process.stdout.splitlines() == [
+        "['00000000', 1, '00000000', '00000000', '00010000', '00000000']",
+        "['ffffffff', 'fdffffff', 'fbffffff'] 1", "['ffffffff', 'fdffffff', 'fbffffff'] 0",
+    ], process.stderr  # fmt: skip

@@ -7,6 +7,8 @@ from pyptx.driver.host_memory import read_text, write, write_int, write_pointer,
 from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
 
+_PEER_ATTRIBUTES = {1: 0, 2: 1, 3: 1, 4: 0}
+"""By their number in the enum `CUdevice_P2PAttribute`: rank, access, atomic operations, access to arrays."""
 _LAST_ATTRIBUTE = 161
 
 
@@ -70,3 +72,15 @@ def can_access_peer(driver: Driver, thread: Thread, result: int, ordinal: int, p
     driver.get_device(ordinal)
     driver.get_device(peer)
     write_int(result, int(ordinal != peer))
+
+
+@entry("cuDeviceGetP2PAttribute", "result int int int")
+def get_peer_attribute(driver: Driver, thread: Thread, result: int, attribute: int, ordinal: int, peer: int) -> None:
+    """Answer like devices behind a switch: each accesses the memory of the others, also by atomic operations."""
+    driver.get_device(ordinal)
+    driver.get_device(peer)
+    if ordinal == peer:
+        raise DriverError(Code.ERROR_INVALID_DEVICE)
+    if attribute not in _PEER_ATTRIBUTES:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    write_int(result, _PEER_ATTRIBUTES[attribute])

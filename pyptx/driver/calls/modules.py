@@ -24,14 +24,19 @@ def _load(
     try:
         image = load_image(driver, address, context.device, size)
     except DriverError as why:
-        if options.get(_ERROR_LOG):
-            write_text(options[_ERROR_LOG], str(why), options.get(_ERROR_LOG_SIZE, 0) & 0xFFFFFFFF)
+        write_log(options, str(why))
         raise
     context.objects.append(image)
     write_pointer(result, image.handle)
 
 
-def _read_options(count: int, names: int, values: int) -> dict[int, int]:
+def write_log(options: dict[int, int], text: str) -> None:
+    """Write what is wrong to the caller's log, if there is one."""
+    if options.get(_ERROR_LOG):
+        write_text(options[_ERROR_LOG], text, options.get(_ERROR_LOG_SIZE, 0) & 0xFFFFFFFF)
+
+
+def read_options(count: int, names: int, values: int) -> dict[int, int]:
     """Return compiler options; values are numbers or pointers in place of pointers."""
     if not count:
         return {}
@@ -62,7 +67,7 @@ def load_module(driver: Driver, thread: Thread, result: int, address: int) -> No
 def load_module_with_options(
     driver: Driver, thread: Thread, result: int, address: int, count: int, names: int, values: int
 ) -> None:
-    _load(driver, thread, result, address, _read_options(count, names, values))
+    _load(driver, thread, result, address, read_options(count, names, values))
 
 
 @entry("cuLibraryLoadData", "result pointer pointer pointer uint pointer pointer uint")
@@ -70,7 +75,7 @@ def load_library(
     driver: Driver, thread: Thread, result: int, address: int, names: int, values: int, count: int,
     library_names: int, library_values: int, library_count: int,
 ) -> None:  # fmt: skip
-    _load(driver, thread, result, address, _read_options(count, names, values))
+    _load(driver, thread, result, address, read_options(count, names, values))
 
 
 @entry("cuLibraryLoadFromFile", "result pointer pointer pointer uint pointer pointer uint")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+
 from pyptx.driver.captures import forbid_waiting, forbid_waiting_for_all, join, leave
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.conflicts import check_recorded
-from pyptx.driver.host_memory import write_int, write_pointer
+from pyptx.driver.host_memory import read, write, write_int, write_pointer
 from pyptx.driver.operations import Callback, Event, HostCall, WaitEvent
 from pyptx.driver.process import Driver, Thread
 from pyptx.driver.signatures import entry
@@ -14,6 +16,11 @@ from pyptx.driver.streams import Stream, find_stream, find_work, find_work_of_de
 _EXTERNAL = 1
 """In a capture, the wait is a node of the graph."""
 _GREATEST_PRIORITY = -5
+_PRIORITY = 8
+_ATTRIBUTES = {1: b"", 3: b"", _PRIORITY: b"", 9: b"\0\1", 10: b""}
+"""The attributes of streams by their number in the enum `CUlaunchAttributeID`: window of the L2 cache, how the host
+waits, priority, map of domains, domain; and their values if the program has not set them."""
+_ATTRIBUTE_SIZE = 64
 
 
 @entry("cuStreamCreate", "result uint")
@@ -28,6 +35,37 @@ def create_with_priority(driver: Driver, thread: Thread, result: int, flags: int
         raise DriverError(Code.ERROR_INVALID_VALUE)
     priority = max(_GREATEST_PRIORITY, min(0, priority))
     write_pointer(result, driver.handles.add(lambda handle: Stream(handle, device, flags, priority)).handle)
+
+
+@entry("cuStreamSetAttribute", "pointer int result")
+def set_attribute(driver: Driver, thread: Thread, handle: int, attribute: int, value: int) -> None:
+    """Keep an attribute, which says how work is to run, and not what it does."""
+    stream = find_stream(driver, thread, handle)
+    if attribute not in _ATTRIBUTES:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    stream.attributes[attribute] = read(value, _ATTRIBUTE_SIZE)
+    if attribute == _PRIORITY:
+        stream.priority = max(_GREATEST_PRIORITY, min(0, *struct.unpack_from("<i", stream.attributes.pop(attribute))))
+
+
+@entry("cuStreamGetAttribute", "pointer int result")
+def get_attribute(driver: Driver, thread: Thread, handle: int, attribute: int, result: int) -> None:
+    stream = find_stream(driver, thread, handle)
+    if attribute not in _ATTRIBUTES:
+        raise DriverError(Code.ERROR_INVALID_VALUE)
+    default = struct.pack("<i", stream.priority) if attribute == _PRIORITY else _ATTRIBUTES[attribute]
+    write(result, stream.attributes.get(attribute, default).ljust(_ATTRIBUTE_SIZE, b"\0"))
+
+
+@entry("cuStreamCopyAttributes", "pointer pointer")
+def copy_attributes(driver: Driver, thread: Thread, target: int, source: int) -> None:
+    stream, other = (find_stream(driver, thread, handle) for handle in (target, source))
+    stream.attributes, stream.priority = dict(other.attributes), other.priority
+
+
+@entry("cuCtxResetPersistingL2Cache")
+def reset_persisting(driver: Driver, thread: Thread) -> None:
+    driver.get_context(thread)
 
 
 @entry("cuStreamDestroy_v2 cuStreamDestroy", "pointer")

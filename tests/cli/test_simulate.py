@@ -129,8 +129,10 @@ def test_a_program_ends_with_the_command(tmp_path: Path, number: signal.Signals,
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, 137)])
 def test_a_launch_that_runs_when_the_program_ends_is_named(tmp_path: Path, number: int, status: int) -> None:
     text = f"""\
-import os, sys, threading, time
+import os, signal, sys, threading, time
 from pathlib import Path
+# A shell starts background jobs with it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.append("site-packages")
 from calls import *
 def end():

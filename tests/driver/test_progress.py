@@ -33,6 +33,7 @@ def test_a_long_launch_is_named_at_growing_intervals(is_terminal: bool, monkeypa
     screen = Screen(is_terminal=is_terminal)
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "_FIRST", 0.01)
+    monkeypatch.setattr(progress, "_STEP", 0.01)
     with progress.announce("`gemm`, grid (32, 4, 1)\x1b"):
         assert screen.is_full.wait(60)
     lines = screen.getvalue().splitlines()
@@ -40,10 +41,15 @@ def test_a_long_launch_is_named_at_growing_intervals(is_terminal: bool, monkeypa
     assert len(lines) >= 3
 
 
-def test_a_short_launch_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Screen(is_terminal=False)
+def test_a_short_launch_is_not_named_and_its_thread_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, threads = Screen(is_terminal=False), set(threading.enumerate())
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(progress, "_FIRST", 60)
-    with progress.announce("`gemm`"):
-        pass
+    monkeypatch.setattr(progress, "_STEP", 0.01)
+    for _ in range(3):
+        with progress.announce("`gemm`"):
+            pass
+    started = set(threading.enumerate()) - threads
+    for thread in started:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in started)
     assert not screen.getvalue()

@@ -174,17 +174,28 @@ class Fill(Operation):
     height: int
 
     def run(self, driver: Driver) -> AccessedMemory:
+        rows = self._view(driver)
+        if not rows.size:
+            return UNTOUCHED
+        data = self.value.to_bytes(4, "little")[: self.element]
+        np.copyto(rows, np.tile(np.frombuffer(data, np.uint8), self.width))
+        return AccessedMemory(writes=_list_rows(rows))
+
+    def stage(self, driver: Driver) -> Fill:
+        self._view(driver)
+        return self
+
+    def _view(self, driver: Driver) -> NDArray[np.uint8]:
+        """Return the rows. DriverError if there is no such memory."""
         row = self.width * self.element
         if self.address % self.element or (self.height > 1 and self.pitch < row):
             raise DriverError(Code.ERROR_INVALID_VALUE)
         if not row or not self.height:
-            return UNTOUCHED
+            return np.empty((0, 0), np.uint8)
         pitch = self.pitch if self.height > 1 else row
-        view = view_memory(driver, self.address, (self.height - 1) * pitch + row, is_device=True, writes=True)
-        rows = np.lib.stride_tricks.as_strided(view, (self.height, row), (pitch, 1))
-        data = self.value.to_bytes(4, "little")[: self.element]
-        np.copyto(rows, np.tile(np.frombuffer(data, np.uint8), self.width))
-        return AccessedMemory(writes=_list_rows(rows))
+        size = (self.height - 1) * pitch + row
+        view = view_memory(driver, self.address, size, is_device=True, writes=True)
+        return np.lib.stride_tricks.as_strided(view, (self.height, row), (pitch, 1))
 
     def is_awaited(self, driver: Driver, *, is_async: bool) -> bool:
         return not is_async and driver.heap.find_kind(self.address) != "device"

@@ -252,6 +252,7 @@ def measure_milliseconds(driver: Driver, start: Event, end: Event) -> float:
         raise DriverError(Code.ERROR_INVALID_HANDLE)
     if any(driver.order.choose_last(driver.order.after.get(event, 0)) is not None for event in (start, end)):
         raise DriverError(Code.ERROR_NOT_READY)
-    assert start.time is not None
-    assert end.time is not None
+    if start.time is None or end.time is None:
+        # An error has ended the work before.
+        raise DriverError(Code.ERROR_NOT_READY)
     return (end.time - start.time) * 1e-6

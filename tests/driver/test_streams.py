@@ -276,3 +276,27 @@ print([get(other, attribute) for attribute in (1, 3, 8)], try_call("cuCtxResetPe
         "['00000000', 1, '00000000', '00000000', '00010000', '00000000']",
         "['ffffffff', 'fdffffff', 'fbffffff'] 1", "['ffffffff', 'fdffffff', 'fbffffff'] 0",
     ], process.stderr  # fmt: skip
+
+
+def test_a_wrong_memset_is_refused_by_its_call_and_hides_no_event(run_program: Run) -> None:
+    program = """\
+import ctypes
+from calls import *
+start()
+memory, stream = ask("cuMemAlloc_v2", 64), ask("cuStreamCreate", 0)
+time = ctypes.c_float()
+print([try_call("cuMemsetD32Async", memory + at, 0, count, stream) for at, count in ((1, 1), (0, 17), (0, 16), (0, 0))])
+page = ctypes.CDLL(None).mmap
+page.restype = ctypes.c_uint64
+page = page(None, ctypes.c_size_t(4096), 3, 0x22, -1, 0)
+call("cuMemHostRegister_v2", page, 4096, 0)
+events = [ask("cuEventCreate", 0), ask("cuEventCreate", 0)]
+call("cuMemcpyDtoHAsync_v2", page, memory, 64, stream)
+ctypes.CDLL(None).mprotect(ctypes.c_uint64(page), ctypes.c_size_t(4096), 1)
+for event in events:
+    call("cuEventRecord", event, stream)
+print(try_call("cuStreamSynchronize", stream), try_call("cuEventElapsedTime", ctypes.byref(time), *events))
+"""
+    process = run_program(program, order="deferred")
+    assert process.stdout == "[1, 1, 0, 0]\n1 600\n", process.stderr
+    assert "Traceback" not in process.stderr

@@ -15,6 +15,7 @@ from pyptx.sim.observers.timeline.records import RunRecord, Transfer, Wait
 PICTURES = {
     "hopper/cluster_gemm": Run({"m": 256, "n": 256, "k": 768}, 1e-2, 1e-2),
     "hopper/persistent_gemm": Run({"m": 256, "n": 768, "k": 384, "sms": 2}, 1e-2, 1e-2),
+    "hopper/attention_overlap": Run({"h": 1, "s": 1152, "d": 128}, 1e-2, 1e-2, 2),
     "blackwell/two_sm_gemm": Run({"m": 256, "n": 256, "k": 768}, 1e-2, 1e-2),
     "blackwell/persistent_gemm": Run({"m": 256, "n": 1024, "k": 384}, 1e-2, 1e-2),
 }

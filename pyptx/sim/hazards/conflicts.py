@@ -320,6 +320,11 @@ def _is_morally_strong(state: State, access: Access, refs: Ints, threads: Ints) 
     return strong & (records.get_scopes(record) >= least_scope) & (int(access.scope) >= least_scope)
 
 
+def is_shift(access: Access) -> bool:
+    """Tell whether `tcgen05.shift` makes an access."""
+    return access.place.text.startswith("tcgen05.shift")
+
+
 def _is_in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     """Tell which tensor-memory operations the hardware keeps in order, as those of one thread's pipeline."""
     records, record = state.records, refs >> 6
@@ -329,6 +334,10 @@ def _is_in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mas
     if access.family is Family.TCGEN05:
         mine = records.mask[record] == (np.int64(1) << (threads & 31))
         pipeline = same_warp & mine & (records.get_families(record) == Family.TCGEN05)
+        if is_shift(access):
+            # Copies are in order with products, not with shifts (Implicitly pipelined tcgen05 instructions).
+            earlier_texts = [records.get_access(number).place.text for number in record.tolist()]
+            pipeline &= np.array([not text.startswith("tcgen05.cp") for text in earlier_texts])
         if pipeline.all():
             return pipeline
         moves = (records.get_families(record) == Family.TMEM_LD) | (records.get_families(record) == Family.TMEM_ST)

@@ -8,7 +8,13 @@ import numpy as np
 
 from pyptx.sim.base.events import Access, Bytes, Clock, Family, Ints, Space
 from pyptx.sim.hazards.clocks import CROSSED_SHARED, CTA, SEEN
-from pyptx.sim.hazards.conflicts import all_follow_fences, all_follow_plainly, clashes, follows_plainly
+from pyptx.sim.hazards.conflicts import (
+    all_follow_fences,
+    all_follow_plainly,
+    clashes,
+    follows_plainly,
+    is_shift,
+)
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.records import WRITES
 from pyptx.sim.hazards.rows import Rows, find_level, list_refs
@@ -155,7 +161,8 @@ class Tiles:
         if not len(refs):
             return True
         # Order never gets lost, and products of consecutive tiles repeat the query.
-        query = access.family, access.space, access.writes, threads.tobytes(), rows.tobytes(), refs.tobytes()
+        kind = access.family, is_shift(access), access.space, access.writes
+        query = *kind, threads.tobytes(), rows.tobytes(), refs.tobytes()
         if access.family in _OPERATIONS and self._ordered_queries.get(query) == self.state.clocks.epoch:
             return True
         good = self._knows_all(access, threads, rows, refs)

@@ -210,6 +210,16 @@ def test_a_tcgen05_fence_of_another_cluster_orders_no_operation_of_this_one(fenc
     assert [finding.rule.code for finding in engine.findings] == ([] if fences else ["PTX0937"])
 
 
+@pytest.mark.parametrize(("opcode", "codes"), [("tcgen05.shift", {"PTX0935"}), ("tcgen05.mma", set[str]())])
+def test_a_copy_to_tensor_memory_is_in_order_with_products_but_not_with_shifts(opcode: str, codes: set[str]) -> None:
+    ctas = Ctas()
+    ctas.engine.tensor.alloc(ctas.threads(0, range(32)), place(3), 0, 32)
+    cells = tensor_cells(ctas.grid.find_tensor_base(0), 0, 32)
+    ctas.engine.tensor.operate(0, Place(Span(4, 1), "tcgen05.cp.cta_group::1.128x256b"), [], [cells])
+    ctas.engine.tensor.operate(0, Place(Span(5, 1), f"{opcode}.cta_group::1"), [cells], [cells])
+    assert {finding.rule.code for finding in ctas.engine.findings} == codes
+
+
 def test_lanes_that_know_an_operation_speak_for_no_other_lanes_of_their_warp() -> None:
     """Lane 31 acquires what warp 1 knows of a copy, lanes 0 to 30 something else: pending until it is needed."""
     ctas = Ctas()

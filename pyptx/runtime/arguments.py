@@ -117,6 +117,8 @@ def _find_misplaced_elements(name: str, array: Described, role: Role) -> list[st
 def _suggest_conversion(name: str, dtype: str, library: str) -> str:
     if library == "torch":
         return f"; use {name}.to(torch.{dtype})"
+    if library == "jax":
+        return f"; use {name}.astype('{dtype}')"
     module = "numpy" if hasattr(np, dtype) else "ml_dtypes"
     return f"; use {name}.astype({module}.{dtype})" if library in ("numpy", "cupy") else ""
 
@@ -165,7 +167,8 @@ def check_positional(names: Sequence[str], count: int) -> None:
     """Refuse a wrong number of values for the raw parameters."""
     if count != len(names):
         text = f"expected {format_count('value', len(names))} in `args=` ({', '.join(names) or 'none'}), found {count}"
-        raise PtxError([ARRAYS.report(None, text)])
+        help = f"pass all of them in order: args=[{', '.join(names)}]" if names else "omit args="
+        raise PtxError([ARRAYS.report(None, text, help=help)])
 
 
 def _read_parameter(kind: str, name: str, value: Any) -> Any:

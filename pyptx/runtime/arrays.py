@@ -86,8 +86,9 @@ def find_misplaced(places: Mapping[str, int | str | None]) -> dict[str, str]:
     if len({*places.values()}) <= 1:
         return {}
     first, device = next((name, place) for name, place in places.items() if place is not None)
+    expected = f"expected an array {_describe_place(device)}, like `{first}`"
     return {
-        name: f"expected an array {_describe_place(device)}, like `{first}`, found one {_describe_place(place)}"
+        name: f"{expected}, found one {_describe_place(place)}; copy it there"
         for name, place in places.items()
         if place != device
     }
@@ -194,7 +195,7 @@ def _view(value: Any, writable: bool) -> View:
         return Unusable("expected an array without a mask, which kernels ignore", "{0}.filled(value) or {0}.data")
     array = cast("Array", value)
     return (
-        Unusable("expected a writable array, found a read-only one")
+        Unusable("expected a writable array, found a read-only one", "{}.copy()")
         if writable and not array.flags.writeable
         else array
     )

@@ -166,7 +166,8 @@ def execute(
 ) -> tuple[int | None, Any]:  # fmt: skip
     """Run a call where its arrays are. Return the device, None for the simulator, and what the caller gets. `depth`:
     how many calls away the caller is to whom warnings are shown."""
-    device = choose_device(bound, stream)
+    with locate_errors(bound.plan.definition):
+        device = choose_device(bound, stream)
     if device is None:
         result, outputs = simulate(bound, cooperative=cooperative)
         for text in list_warnings(result):

@@ -172,7 +172,7 @@ def _describe(value: Any) -> Described | Unusable:
         )
     if _PACKED.match(aval.dtype.name):
         return Unusable(f"expected elements of whole bytes, found {aval.dtype.name}, which JAX packs while it traces")
-    return Described(aval.shape, aval.dtype.name)
+    return Described(aval.shape, aval.dtype.name, library="jax")
 
 
 _PACKED = re.compile(r"u?int[24]$|float4")

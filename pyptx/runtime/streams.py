@@ -58,7 +58,8 @@ def check_device(stream: int, device: int) -> None:
 
 
 def _refuse(problem: str) -> NoReturn:
-    raise PtxError([ARRAYS.report(None, f"`stream`: {problem}")])
+    help = "pass a stream of the arrays' device, such as torch.cuda.current_stream(device), or omit it"
+    raise PtxError([ARRAYS.report(None, f"`stream`: {problem}", help=help)])
 
 
 def find_current(library: str, device: int) -> int | None:

@@ -209,6 +209,11 @@ def count_up(out: Any) -> None:
     ptx.st(s32, ptx.addr(pointer, lane * 4), lane)
 
 
+def test_a_stream_for_arrays_of_the_cpu_is_refused_at_the_kernel() -> None:
+    with raises(PtxError, match=r"test_calls.py:\d+: error\[PTX1001\]: `stream`: the arrays are in the CPU's memory"):
+        add_scaled(A, B, scale=1.0, stream=0)
+
+
 def test_a_stream_chooses_the_device_of_a_kernel_without_inputs(device: DeviceMemory) -> None:
     result = count_up(stream=device.make_stream(), n=32)
     assert isinstance(result, DeviceArray)

@@ -39,7 +39,9 @@ def read_image(address: int, device: Target, *, from_images: bool, size: int | N
     PTX in machine code is used only with `from_images`. `size` is that of a file, whose end is known."""
     magic = _read_magic(address)
     if magic not in (_ELF, _FATBIN, _WRAPPER):
-        return host_memory.read_text(address)
+        text = host_memory.read_text(address)
+        _refuse_other_target(text, device)
+        return text
     if not from_images:
         raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, _NOT_CHOSEN)
     end = None if size is None else address + size
@@ -58,6 +60,14 @@ def read_image(address: int, device: Target, *, from_images: bool, size: int | N
         raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, text) from None
     except PtxError as why:
         raise DriverError(Code.ERROR_INVALID_IMAGE, why.diagnostics[0].message) from None
+
+
+def _refuse_other_target(text: str, device: Target) -> None:
+    """Refuse PTX that the driver's compiler could not compile for the device; an unknown target is the checker's."""
+    name = default_target(text)
+    if name in FIRST_PTX and not device.provides(find_target(name)):
+        why = f"this PTX is for {name} and cannot run on {device}: compile for it, or choose a GPU with --device"
+        raise DriverError(Code.ERROR_INVALID_PTX, why)
 
 
 def _read_magic(address: int) -> bytes:

@@ -193,6 +193,22 @@ def test_images_are_read_only_on_request() -> None:
     assert read(b".version 8.0\0", from_images=False) == ".version 8.0"
 
 
+@pytest.mark.parametrize(
+    ("target", "device"), [("sm_90", "sm_80"), ("sm_90a", "sm_100a"), ("sm_100f", "sm_120a"), ("sm_100", "sm_90a")]
+)
+def test_ptx_for_another_gpu_is_refused(target: str, device: str) -> None:
+    why = f"this PTX is for {target} and cannot run on {device}: compile for it, or choose a GPU with --device"
+    assert refuse(TEXT.replace(".target sm_90", f".target {target}").encode(), device) == (218, why)
+
+
+@pytest.mark.parametrize(
+    ("target", "device"), [("sm_35", "sm_80"), ("sm_90", "sm_120a"), ("sm_90a", "sm_90a"), ("sm_100f", "sm_103a")]
+)
+def test_ptx_for_the_gpu_or_an_older_one_is_read(target: str, device: str) -> None:
+    text = TEXT.replace(".target sm_90", f".target {target}")
+    assert read(text.encode() + b"\0", device) == text
+
+
 @pytest.mark.parametrize(("target", "device"), [("sm_80", "sm_90a"), ("sm_89", "sm_80"), ("sm_100", "sm_120a")])
 def test_a_cubin_for_another_gpu_is_refused(target: str, device: str) -> None:
     cubin = assemble(TEXT.replace("sm_90", "sm_80"), target, lineinfo=True, engine="ptxas").data

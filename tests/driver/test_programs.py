@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -521,6 +522,40 @@ def test_a_c_program_without_python_runs(run_program: Run, library: Path, tmp_pa
     process = run_program([str(program)], leaks=True)
     assert (process.returncode, process.stdout) == (0, "host\nkernel\n0 1 2 3 0 1 2 3 ")
     assert "PTX1305]: memory never freed: 32 bytes in 1 allocation of device memory" in process.stderr
+
+
+@pytest.mark.parametrize("entry", ["", "spin"])
+def test_an_interrupt_ends_a_c_program(run_program: Run, library: Path, tmp_path: Path, entry: str) -> None:
+    """Waiting, and in a kernel: the program has no handler, so that the Python in it has none either."""
+    source, program = tmp_path / "main.c", tmp_path / "main"
+    text = f"""
+#include <signal.h>
+#include <unistd.h>
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
+int cuModuleLoadData(void **, const void *), cuModuleGetFunction(void **, void *, const char *);
+typedef unsigned Size;
+int cuLaunchKernel(void *, Size, Size, Size, Size, Size, Size, Size, void *, void **, void **);
+static void interrupt(int number) {{ kill(getpid(), SIGINT); }}
+int main(void) {{
+    void *context, *module, *kernel;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGALRM, interrupt);
+    if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
+        return 3;
+    if (cuModuleLoadData(&module, ".version 8.0 .target sm_80 .address_size 64 .entry spin() {{"
+                                   ".reg .b32 %r; $L: add.u32 %r, %r, 1; bra $L; }}"))
+        return 4;
+    alarm(1);
+    if (*"{entry}" && !cuModuleGetFunction(&kernel, module, "spin"))
+        cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0);
+    sleep(20);
+    return 5;
+}}
+"""
+    source.write_text(text, "ascii")
+    subprocess.run([*find_compiler(), "-o", program, source, library], check=True)
+    process = run_program([str(program)])
+    assert (process.returncode, process.stderr) == (-signal.SIGINT, "")
 
 
 def test_of_the_memory_of_a_program_only_what_it_passes_is_read(

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static const char NO_LIBRARY[] =
     "run pyptx with a Python that was built with --enable-shared";
 
 static const char CONNECT[] =
-    "import os, sys\n"
+    "import os, signal, sys\n"
     "folders = os.environ.get('PYPTX_DRIVER_PATH', '').split(os.pathsep)\n"
     "sys.path += [folder for folder in folders if folder and folder not in sys.path]\n"
     "sys.path.insert(0, folders[0])\n"
@@ -80,12 +81,17 @@ static const char *connect_to_python(void) {
         if (!find_python(handle, &python))
             return "PYPTX_DRIVER_LIBPYTHON does not name a Python library";
     }
+    /* Python's module `signal` takes SIGINT even so, and Control-C would not end the program. */
+    struct sigaction interruption;
+    sigaction(SIGINT, NULL, &interruption);
     int state = -1;
     if (python.is_initialized())
         state = python.ensure();
     else
         python.initialize(0);
     int status = python.run(CONNECT);
+    if (state < 0)
+        sigaction(SIGINT, &interruption, NULL);
     if (embeds && status == 0 && atexit(finish) == 0)
         run_python = python.run;
     if (state < 0)

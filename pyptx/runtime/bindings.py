@@ -115,6 +115,17 @@ def in_context(device: int) -> Generator[int]:
         call("cuCtxPopCurrent")
 
 
+@contextmanager
+def relax_captures() -> Generator[None]:
+    """Permit calls in this thread that would invalidate a capture, its own or one of another thread: graphs need not
+    repeat them."""
+    mode = call("cuThreadExchangeStreamCaptureMode", load_api().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+    try:
+        yield
+    finally:
+        call("cuThreadExchangeStreamCaptureMode", mode)
+
+
 def identify(context: int) -> int:
     """Return the identity of a context. No other has it, also after this one: a driver may use its handle again."""
     return int(call("cuCtxGetId", context))

@@ -14,7 +14,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.driver import AFTER_RESTART
 from pyptx.runtime import device_views, streams
 from pyptx.runtime.arrays import Array, Described, DeviceView, get_numpy_dtype
-from pyptx.runtime.bindings import CallError, call, in_context, load_api
+from pyptx.runtime.bindings import CallError, call, in_context, load_api, relax_captures
 from pyptx.runtime.device_array import DeviceArray
 from pyptx.runtime.failures import explain_failures
 from pyptx.runtime.launching import launch
@@ -38,8 +38,8 @@ def run(
         if stream is not None:
             streams.check_device(launch_stream, device)
         owner = streams.find_owner(stream, library, device)
-        if missing and library != "torch":
-            _check_capture(missing, launch_stream)
+        if streams.is_capturing(launch_stream):
+            _check_capture(launch_stream, missing if library != "torch" else (), {**views, **plan.scalars}, current)
         allocations = allocate(plan.outputs, library, device, launch_stream, owner) if missing else []
         if plan.is_empty:
             return [value for _, value in allocations], b""
@@ -61,14 +61,24 @@ def run(
     return [value for _, value in allocations], parameters
 
 
-def _check_capture(names: Sequence[str], stream: int) -> None:
-    """Refuse to allocate outputs in the order of a stream that is captured: an allocation would become part of the
-    graph, which could be replayed only once. PyTorch's allocator has memory for graphs."""
-    if streams.is_capturing(stream):
-        listed = ", ".join(f"`{name}`" for name in names)
-        text = f"{listed}: a call that is captured in a graph cannot allocate its outputs"
+def _check_capture(stream: int, missing: Sequence[str], values: Mapping[str, Any], current: int | None) -> None:
+    """Refuse what would invalidate the capture of a stream, or its graph: a graph with the allocation of an output
+    could be replayed only once, and a capture cannot wait for streams that are not part of it. PyTorch's allocator has
+    memory for graphs."""
+    streams_of = {name: value.stream for name, value in values.items() if isinstance(value, DeviceView)}
+    apart = [name for name, other in streams_of.items() if other is not None and streams.is_apart(other, stream)]
+    if missing:
+        names, problem = missing, "a call that is captured in a graph cannot allocate its outputs"
         help = "pass arrays as out=, and keep them as long as the graph"
-        raise PtxError([ARRAYS.report(None, text, help=help)])
+    elif apart:
+        names, problem = apart, "a call that is captured in a graph cannot wait for the stream of an array"
+        help = "make the arrays in the stream that is captured"
+    elif current is not None and streams.is_apart(current, stream):
+        names, problem = ["stream"], "a call that is captured in a graph cannot wait for the current stream"
+        help = "make the captured stream the current one, as torch.cuda.graph(…) does, and omit stream="
+    else:
+        return
+    raise PtxError([ARRAYS.report(None, f"{', '.join(f'`{name}`' for name in names)}: {problem}", help=help)])
 
 
 def _choose_stream(stream: Any, current: int | None, views: Sequence[DeviceView]) -> int:
@@ -149,11 +159,12 @@ def keep_until_done(owners: list[Any], stream: int) -> None:
     with _LOCK:
         # Others only append, at any time.
         pending = [_PENDING.pop() for _ in range(len(_PENDING))]
-    for item in pending:
-        if _is_done(item[0]):
-            call("cuEventDestroy", item[0])
-        else:
-            _PENDING.append(item)
+    with relax_captures():
+        for item in pending:
+            if _is_done(item[0]):
+                call("cuEventDestroy", item[0])
+            else:
+                _PENDING.append(item)
     event = call("cuEventCreate", load_api().CUevent_flags.CU_EVENT_DISABLE_TIMING)
     call("cuEventRecord", event, stream)
     _PENDING.append((event, owners))

@@ -14,7 +14,7 @@ from pyptx.dsl.lines import add_line_information, map_origins
 from pyptx.emitter import emit
 from pyptx.ir import Param
 from pyptx.isa.targets import FIRST_PTX, Target, find_target
-from pyptx.runtime.bindings import CallError, call, get_capability, identify, load_api
+from pyptx.runtime.bindings import CallError, call, get_capability, identify, load_api, relax_captures
 from pyptx.runtime.failures import make_load_error
 from pyptx.runtime.launch_limits import check_limits
 from pyptx.runtime.planning import Plan, find_place
@@ -60,7 +60,8 @@ def find_loaded(plan: Plan, context: int, device: int, *, unloads: bool = True) 
             if loaded is None:
                 if unloads:
                     unload_retired()
-                loaded = _load(plan, context, device)
+                with relax_captures():
+                    loaded = _load(plan, context, device)
                 if key not in _LOADED:
                     _LOADED[key] = {}
                     weakref.finalize(plan.kernel_trace, _retire, key).atexit = False

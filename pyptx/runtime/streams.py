@@ -94,6 +94,12 @@ def is_capturing(stream: int) -> bool:
     return bool(code or status)
 
 
+def is_apart(other: int, captured: int) -> bool:
+    """Return whether a captured stream cannot wait for another, which is not captured."""
+    # A capture never contains the legacy stream, about which the driver does not answer during some.
+    return not is_same(other, captured) and ((other or LEGACY) == LEGACY or not is_capturing(other))
+
+
 def order_after(stream: int, others: Iterable[int]) -> None:
     """Make a stream wait for the work that others have so far."""
     for other in {handle or LEGACY for handle in others}:

@@ -155,6 +155,7 @@ print(end())
         ("try_call('cuMemAlloc_v2', ctypes.byref(ctypes.c_uint64()), 4)", 900),
         ("try_call('cuMemFree_v2', a)", 900),
         ("try_call('cuEventQuery', other)", 900),
+        ("try_call('cuModuleLoadData', ctypes.byref(ctypes.c_uint64()), VECTOR_ADD.encode())", 900),
         ("try_call('cuStreamAddCallback', first, ctypes.cast(CUDA.cuInit, ctypes.c_void_p), None, 0)", 900),
         ("try_call('cuEventSynchronize', event)", 907),
         ("try_call('cuEventElapsedTime', ctypes.byref(ctypes.c_float()), event, other)", 907),

@@ -119,8 +119,12 @@ def test_a_capture_refuses_arrays_of_other_streams(device: DeviceMemory) -> None
     builder = own.create_stream().create_graph_builder()
     a, b, c = device.copy(A), device.copy(B), device.copy(B)
     builder.begin_building()
-    with raises(PtxError, match="stream capture isolation"):
+    with raises(PtxError, match="`a`, `b`, `c`: a call that is captured in a graph cannot wait for the stream of an"):
         add_scaled(a, b, scale=2.0, out=c, stream=builder)
+    x = import_module("torch").ones(1000)
+    with raises(PtxError, match="`stream`: a call that is captured in a graph cannot wait for the current stream"):
+        add_scaled(x, x, scale=2.0, out=x, stream=builder)
+    builder.end_building().complete()
 
 
 def test_what_cuda_core_destroys_after_another_driver_started_is_not_of_that_driver(activate: Activate) -> None:

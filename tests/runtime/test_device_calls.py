@@ -16,7 +16,7 @@ import pytest
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.diagnostics import PtxError
 from pyptx.runtime import streams
-from pyptx.runtime.bindings import call, in_context
+from pyptx.runtime.bindings import call, in_context, load_api
 from pyptx.runtime.device_array import DeviceArray
 from pyptx.types import bf16, f32, s32, u64
 from tests.messages import raises
@@ -218,6 +218,18 @@ def test_a_stream_chooses_the_device_of_a_kernel_without_inputs(device: DeviceMe
     result = count_up(stream=device.make_stream(), n=32)
     assert isinstance(result, DeviceArray)
     assert result.to_numpy().tolist() == [*range(32)]
+
+
+def test_a_call_leaves_captures_of_other_streams_alone(device: DeviceMemory) -> None:
+    """What keeps arrays asks for their events."""
+    a, b = Exporter(device.copy(A)), Exporter(device.copy(B))
+    add_scaled(a, b, scale=2.0)
+    captured = device.make_stream()
+    with in_context(0):
+        call("cuStreamBeginCapture", captured, load_api().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
+        for scale in (2.0, 3.0):
+            add_scaled(a, b, scale=scale, stream=device.make_stream())
+        call("cuStreamEndCapture", captured)
 
 
 def test_an_array_of_a_result_tells_its_stream(device: DeviceMemory) -> None:

@@ -20,9 +20,12 @@ import pytest
 from pyptx import Kernel, Tile, intrinsic, kernel, ptx
 from pyptx.diagnostics import PtxError
 from pyptx.driver.build import find_compiler
+from pyptx.driver.connection import start
+from pyptx.driver.modules import LoadedImage
 from pyptx.driver.operations import Launch
 from pyptx.runtime import calls, extension, fast_calls, modules, simulation, streams
 from pyptx.runtime.bindings import call, in_context, load_api
+from pyptx.runtime.streams import order_after
 from pyptx.types import f32, s32
 from tests.messages import raises
 from tests.runtime.conftest import Activate
@@ -116,8 +119,8 @@ def test_several_outputs_and_other_types_are_repeated(bindings: list[Any]) -> No
 
 def test_a_tensor_map_follows_its_tensor(bindings: list[Any]) -> None:
     copy, kept = tensor_copy.for_arch("sm_90"), list[Any]()
-    for start in range(4):
-        kept.append(torch.arange(start, start + 16 * 32, dtype=torch.float32).reshape(16, 32))
+    for first in range(4):
+        kept.append(torch.arange(first, first + 16 * 32, dtype=torch.float32).reshape(16, 32))
         assert torch.equal(copy(kept[-1]), kept[-1])
     assert len(bindings) == 1
 
@@ -507,6 +510,30 @@ def test_a_call_in_a_capture_keeps_its_kernel_loaded(stream: int, implementation
     del copy
     gc.collect()
     modules.unload_retired()
+    x += 1
+    with in_context(0):
+        call("cuGraphLaunch", graph, stream)
+        call("cuStreamSynchronize", stream)
+    assert torch.equal(y, x)
+
+
+def test_a_call_in_a_stream_that_joins_a_capture_keeps_its_kernel_loaded(
+    stream: int, device: DeviceMemory, bindings: list[Any]
+) -> None:  # fmt: skip
+    copy, x, other = make_copy(), torch.arange(32, dtype=torch.float32), device.make_stream()
+    y = torch.zeros(32)
+    for _ in range(2):
+        copy(x, out=y, stream=other)
+    with in_context(0):
+        call("cuStreamBeginCapture", stream, load_api().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
+        copy(x, out=y, stream=other)
+        order_after(stream, [other])
+        graph = call("cuGraphInstantiate", call("cuStreamEndCapture", stream), 0)
+    bindings.clear()
+    del copy
+    gc.collect()
+    modules.unload_retired()
+    assert [list(image.kernels) for image in start().handles.list(LoadedImage)] == [["copy"]]
     x += 1
     with in_context(0):
         call("cuGraphLaunch", graph, stream)

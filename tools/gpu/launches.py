@@ -72,7 +72,10 @@ def tensor_map_bits(machine: Machine) -> str:
     return f"{len(layouts)} maps"
 
 
-@check("CUDA tensors: current and other streams, out=, repeated calls, a captured graph, memory that is freed", TORCH)
+@check(
+    "CUDA tensors: current and other streams, out=, repeated calls, captured ones, memory that is freed",
+    TORCH,
+)
 def torch_tensors(machine: Machine) -> str:
     """Compare sums of CUDA tensors with PyTorch's."""
     torch: Any = import_module("torch")
@@ -90,12 +93,13 @@ def torch_tensors(machine: Machine) -> str:
     total = add(x, torch.full_like(x, 2), stream=side)
     side.synchronize()
     assert torch.equal(total, x + 2)
-    graph = torch.cuda.CUDAGraph()
+    graph, new = torch.cuda.CUDAGraph(), VECTOR_ADD.make()
     with torch.cuda.graph(graph):
-        captured = add(x, y)
+        # The second kernel is loaded during the capture.
+        captured = new(add(x, y), y)
     x.fill_(3)
     graph.replay()
-    assert torch.equal(captured, x + y)
+    assert torch.equal(captured, x + y + y)
     return "calls, streams and a graph"
 
 

@@ -6,6 +6,7 @@ import ctypes
 from pathlib import Path
 
 from pyptx.driver.calls.errors import keep_text
+from pyptx.driver.captures import forbid_unsafe
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import read_ints, read_pointers, read_text, write_int, write_pointer, write_text
 from pyptx.driver.modules import Kernel, LoadedImage, load_image
@@ -55,11 +56,13 @@ def _load_file(driver: Driver, thread: Thread, result: int, name: int) -> None:
 
 @entry("cuModuleLoad", "result pointer")
 def load_module_file(driver: Driver, thread: Thread, result: int, name: int) -> None:
+    forbid_unsafe(driver, thread)
     _load_file(driver, thread, result, name)
 
 
 @entry("cuModuleLoadData cuModuleLoadFatBinary", "result pointer")
 def load_module(driver: Driver, thread: Thread, result: int, address: int) -> None:
+    forbid_unsafe(driver, thread)
     _load(driver, thread, result, address, {})
 
 
@@ -67,6 +70,7 @@ def load_module(driver: Driver, thread: Thread, result: int, address: int) -> No
 def load_module_with_options(
     driver: Driver, thread: Thread, result: int, address: int, count: int, names: int, values: int
 ) -> None:
+    forbid_unsafe(driver, thread)
     _load(driver, thread, result, address, read_options(count, names, values))
 
 

@@ -691,7 +691,8 @@ static PyObject *run_call(Call *self, PyObject *const *values, Py_ssize_t count_
     if (count_of_values > 1 && !is_stream_of((uintptr_t)stream, self->device))
         Py_RETURN_NOTIMPLEMENTED;
     int is_current = (stream ? (uintptr_t)stream : LEGACY) == (current ? (uintptr_t)current : LEGACY);
-    if (is_capturing(stream, &status) || status)
+    /* A stream that waits for a captured one becomes part of the capture. */
+    if (is_capturing(stream, &status) || status || (!is_current && (is_capturing(current, &status) || status)))
         Py_RETURN_NOTIMPLEMENTED;
     PyObject *outputs[MOST_VALUES] = {NULL}, *result = NULL;
     int count = 0;

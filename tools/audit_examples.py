@@ -24,6 +24,10 @@ from tools.examples.runs import ORDERS
 from tools.examples.times import find_rates
 
 Identity = tuple[object, ...]
+WITHOUT_ROW = {
+    "patterns/multimem_all_reduce": "has no row: it needs several devices, as tests/examples has",
+}
+"""Kernels that have no row, and why."""
 COLUMNS = ("shapes", "orders", "conflicts", "spills", "registers", "shared", "CTAs/SM", "limit", "ceiling")
 
 
@@ -140,6 +144,8 @@ def main(argv: list[str] | None = None) -> int:
         for text, problems in (pool.map if pool else map)(audit_example, names):
             print(text, flush=True)
             count += problems
+    for name, reason in WITHOUT_ROW.items():
+        print(f"{name:30}{reason}")
     print(f"{len(names)} kernels, {len(ORDERS)} orders each: {count} problems")
     for machine in {machine.name: machine for machine in MACHINES.values()}.values():
         print(f"rates of {machine.name}: {'; '.join(machine.sources)}")

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
+from examples.parts.tile_order import ROW_BY_ROW, TileOrder
 from examples.parts.vectors import pack
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg
 from pyptx.types import b32, bf16, bf16x2, f32
@@ -80,6 +81,7 @@ EXAMPLE = Example(
     large={"m": 4096, "n": 4096, "k": 4096},
     sass=("HMMA.16816.F32.BF16",),
     flops=count_gemm_flops,
+    order=TileOrder(BM, BN, ROW_BY_ROW),
     peer="matmul",
 )
 

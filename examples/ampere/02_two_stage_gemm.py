@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
+from examples.parts.tile_order import ROW_BY_ROW, TileOrder
 from examples.parts.warp_tile import WarpTile
 from pyptx import Kernel, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import b8, b32, bf16, u32
@@ -116,6 +117,7 @@ EXAMPLE = Example(
     large={"m": 4096, "n": 4096, "k": 4096},
     sass=("LDGSTS.E.BYPASS", "HMMA.16816.F32.BF16"),
     flops=count_gemm_flops,
+    order=TileOrder(BLOCK, BLOCK, ROW_BY_ROW),
     peer="matmul",
 )
 

@@ -24,6 +24,7 @@ from examples.parts import tensor_memory
 from examples.parts.example import HALF, Example, Run, count_gemm_flops
 from examples.parts.references import compute_product
 from examples.parts.tensor_memory import LANES, SLICE, OutputWarp
+from examples.parts.tile_order import COLUMN_BY_COLUMN, TileOrder
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, smem
 from pyptx.types import bf16
@@ -118,6 +119,7 @@ EXAMPLE = Example(
     large={"m": 4096, "n": 4096, "k": 4096},
     sass=("UTMALDG.2D", "UTCHMMA", "UTCBAR", "LDTM.x64", "UTMASTG.2D"),
     flops=count_gemm_flops,
+    order=TileOrder(ROWS, COLUMNS, COLUMN_BY_COLUMN),
     peer="matmul",
 )
 

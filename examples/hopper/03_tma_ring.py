@@ -26,6 +26,7 @@ from examples.parts import epilogue
 from examples.parts.epilogue import BUFFERS, SLICE
 from examples.parts.example import HALF, Example, Run, count_gemm_flops
 from examples.parts.references import compute_product
+from examples.parts.tile_order import COLUMN_BY_COLUMN, TileOrder
 from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f32, u32
 
@@ -125,6 +126,7 @@ EXAMPLE = Example(
     large={"m": 4096, "n": 4096, "k": 4096},
     sass=("UTMALDG.2D", "HGMMA.64x128x16.F32.BF16", "STSM.16.M88.4", "UTMASTG.2D"),
     flops=count_gemm_flops,
+    order=TileOrder(BM, BN, COLUMN_BY_COLUMN),
     peer="matmul",
 )
 

@@ -29,6 +29,7 @@ from examples.parts.epilogue import BUFFERS, SLICE
 from examples.parts.example import HALF, Example, Run, count_gemm_flops
 from examples.parts.operand_ring import OperandRing
 from examples.parts.references import compute_product
+from examples.parts.tile_order import COLUMN_BY_COLUMN, TileOrder
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f32, u32
@@ -130,6 +131,7 @@ EXAMPLE = Example(
         "USETMAXREG.TRY_ALLOC",
     ),
     flops=count_gemm_flops,
+    order=TileOrder(BM, BN, COLUMN_BY_COLUMN),
     peer="matmul",
 )
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from pyptx import intrinsic, reg
 
+ROW_BY_ROW, COLUMN_BY_COLUMN = 1, 1 << 31
+"""The heights of bands that are the orders of grids: x along the columns of tiles, or along their rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class TileOrder:
@@ -21,6 +24,11 @@ class TileOrder:
     band: int
     bytes: int = 2
     ctas: int = 1
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether the order is that of a grid."""
+        return self.band in (ROW_BY_ROW, COLUMN_BY_COLUMN)
 
     def list_tiles(self, m: int, n: int) -> Iterator[tuple[int, int]]:
         """Yield row and column of each tile in the order of `find_grouped_tile`."""

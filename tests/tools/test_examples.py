@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.parts.example import Example, find_example
+from examples.parts.example import EXAMPLES, Example, find_example, list_paths, name_example
 from pyptx.sim.observers.timeline.records import RunRecord, Track, Transfer
 from tools import audit_examples
 from tools.examples.account import (
@@ -50,6 +50,13 @@ def test_loops_are_branches_back_and_only_the_innermost_count() -> None:
     assert loop == Counter({"HGMMA.64x256x16.F32.BF16": 1, "MUFU.EX2": 1, "BRA": 1})
     assert count_kinds(choose_main([Counter({"FADD": 9}), loop])) == Counter(tensor=1, special=1, branch=1)
     assert choose_main([]) == Counter()
+
+
+def test_a_loop_that_multiplies_may_contain_loops_that_do_not() -> None:
+    copy = ".L_x_9:\n /*0011*/ UTMALDG.2D [UR8], [UR4] ;\n /*0012*/ @P0 BRA `(.L_x_9) ;\n"
+    place = "        /*0020*/"
+    loop = choose_main(list_loops(SASS.replace(place, copy + place)))
+    assert loop == Counter({"HGMMA.64x256x16.F32.BF16": 1, "MUFU.EX2": 1, "UTMALDG.2D": 1, "BRA": 2})
 
 
 @pytest.mark.parametrize(
@@ -158,8 +165,8 @@ def test_tiles_in_flight_share_operands() -> None:
     assert [(wave.tiles, wave.rows, wave.columns) for wave in waves] == [(66, 4, 17), (62, 4, 16)]
     assert [wave.bytes for wave in waves] == [(1000 + 17 * 256) * 128, (1000 + 16 * 256) * 128]
     assert (
-        describe_order(waves)
-        == "order: 66 tiles in flight read 4 rows and 17 columns of tiles, 1 MB from memory in all"
+        describe_order(small, waves)
+        == "order: 66 tiles in flight read 4 rows and 17 columns of tiles, 0.7 MB in L2, 1 MB from memory in all"
     )
     assert list_waves(replace(example, order=None), MACHINES["sm_90a"], resident=1) == []
     memory = count_memory_clocks(small, MACHINES["sm_90a"], waves) / 132
@@ -181,6 +188,13 @@ def test_the_audit_shows_what_is_wrong(capsys: pytest.CaptureFixture[str], monke
     assert "0/1" in printed
     machines = {machine.name for machine in MACHINES.values()}
     assert printed.splitlines()[-1 - len(machines)].endswith("13 problems")
+
+
+def test_every_kernel_of_the_examples_has_a_row_or_a_reason() -> None:
+    kernels = {path for path in EXAMPLES.glob("*/*.py") if "\n    @kernel(" in path.read_text("utf-8")}
+    rows = {name_example(path) for path in list_paths()}
+    others = {name_example(path) for path in kernels if path.parent.name not in ("bugs", "models", "parts")} - rows
+    assert others == set(audit_examples.WITHOUT_ROW)
 
 
 def test_an_unknown_name_is_an_error_of_the_audit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from math import prod
 
 from examples.parts.example import Example, Run
-from pyptx.sim.observers.timeline.records import RunRecord, Transfer
+from pyptx.sim.observers.timeline.records import RunRecord
 from pyptx.toolchain import occupancy
 from tools.examples.loops import choose_main, count_kinds, list_loops
 from tools.examples.machines import MACHINES, Machine
+from tools.examples.steps import Step, list_loads, measure_step
 
 _SHAPE = re.compile(r"m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)")
 _GMMA = re.compile(r"GMMA\.(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)")
@@ -26,8 +27,10 @@ _NARROW = {4: {"OMMA", "UTCOMMA"}, 8: {"QMMA", "IMMA", "QGMMA", "IGMMA", "UTCQMM
 """Machine instructions by the bits of their operands; others take 16."""
 _WGMMA_EXTRA = 0.8
 """Clocks that a wgmma takes beyond its operands or products."""
-LOADS = ("TMA loads", "cp.async", "bulk copies")
-"""Engines that bring bytes into an SM."""
+
+
+CTAS = 1024
+"""More CTAs than a run has: all are recorded."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Account:
     warps: int
     loop: Counter[str]
     """Instructions of the main loop by kind."""
+    step: Step | None
+    """What an iteration of the main loop does, if most is done in one."""
     loaded: int
     """Bytes that the run brings into SMs."""
     in_flight: int
@@ -59,11 +64,8 @@ class Account:
         intensity = f"{self.flops / self.loaded:.0f} FLOP per byte loaded" if self.flops and self.loaded else ""
         in_flight = f"{self.in_flight:,} bytes in flight" if self.in_flight else ""
         shares = ", ".join(f"{name} {clocks:,.0f}" for name, clocks in self.clocks.items())
-        return "; ".join(
-            part
-            for part in (f"loop: {mix or 'none'}", intensity, in_flight, self.order, f"clocks: {shares or 'unknown'}")
-            if part
-        )
+        parts = [f"loop: {mix or 'none'}", str(self.step or ""), intensity, in_flight, self.order]
+        return "; ".join(part for part in (*parts, f"clocks: {shares or 'unknown'}") if part)
 
 
 def make_account(example: Example, target: str) -> Account:
@@ -73,7 +75,7 @@ def make_account(example: Example, target: str) -> Account:
     x, y, z = kernel.block
     resident = occupancy(target, x * y * z, registers=needs.registers, shared=needs.shared, barriers=needs.barriers)
     run = choose_run(example)
-    report = example.simulate(run, target, statistics=True, timeline=True, check="none").report
+    report = example.simulate(run, target, statistics=True, timeline=CTAS, check="none").report
     assert report.stats.statistics is not None
     assert report.timeline is not None
     record, statistics = report.timeline.recorded, report.stats.statistics
@@ -100,8 +102,9 @@ def make_account(example: Example, target: str) -> Account:
     limit = max(clocks, key=lambda name: clocks[name], default="unknown")
     return Account(
         needs.registers, (needs.spill_stores or 0) + (needs.spill_loads or 0), needs.shared, resident.ctas,
-        resident.warps, count_kinds(loop), loaded, count_in_flight(record), statistics.tensor_flops,
-        clocks, describe_order(waves), limit, describe_ceiling(example, machine, clocks.get(limit, 0.0)),
+        resident.warps, count_kinds(loop), measure_step(record, statistics), loaded, count_in_flight(record),
+        statistics.tensor_flops, clocks, describe_order(example, waves), limit,
+        describe_ceiling(example, machine, clocks.get(limit, 0.0)),
     )  # fmt: skip
 
 
@@ -109,9 +112,8 @@ def choose_run(example: Example) -> Run:
     """Return the run that does most. Of products, the one with the largest K: what a tile does once, its output, is
     scaled like its loop."""
     return max(
-        (run for run in example.runs if not run.special),
+        example.runs,
         key=lambda run: (run.shape.get("k", 0) if example.flops else 0, measure(example, run)),
-        default=example.runs[-1],
     )
 
 
@@ -123,21 +125,13 @@ def measure(example: Example, run: Run) -> float:
 
 def count_loaded(record: RunRecord, moved: dict[str, int]) -> int:
     """Return the bytes that arrive in SMs; a multicast arrives in every CTA of the cluster."""
-    return sum(bytes for _, bytes in _list_loads(record)) or moved.get("global read", 0)
-
-
-def _list_loads(record: RunRecord) -> Iterator[tuple[Transfer, int]]:
-    """Yield asynchronous loads, and the bytes that arrive in CTAs."""
-    ctas = record.cluster[0] * record.cluster[1] * record.cluster[2]
-    for transfer in record.transfers:
-        if record.tracks[transfer.track].name in LOADS:
-            yield transfer, transfer.bytes * (ctas if "multicast" in transfer.label else 1)
+    return sum(bytes for _, bytes in list_loads(record)) or moved.get("global read", 0)
 
 
 def count_in_flight(record: RunRecord) -> int:
     """Return the most bytes that asynchronous loads of a CTA have under way, from their issue to the wait for them."""
     changes: dict[int, list[tuple[int, int]]] = {}
-    for transfer, bytes in _list_loads(record):
+    for transfer, bytes in list_loads(record):
         cta = record.tracks[transfer.track].cta
         changes.setdefault(cta, []).extend([(transfer.start, bytes), (transfer.end, -bytes)])
     return max((max(accumulate(bytes for _, bytes in sorted(part))) for part in changes.values()), default=0)
@@ -216,14 +210,19 @@ def list_waves(example: Example, machine: Machine, resident: int) -> list[Wave]:
     return waves
 
 
-def describe_order(waves: Sequence[Wave]) -> str:
-    """Return what the tiles in flight share, and what memory delivers if L2 keeps a wave's operands and no more."""
+def describe_order(example: Example, waves: Sequence[Wave]) -> str:
+    """Return what the tiles in flight share, and what memory delivers if L2 keeps a wave's operands and no more.
+
+    Parts of K, groups and heads are not tiles of one product: what these share is not derived."""
+    if example.order is None:
+        return "order: any, each byte moves once" if example.traffic else ""
     if not waves:
         return ""
     first, total = waves[0], sum(wave.bytes for wave in waves)
+    name = "grid order" if example.order.is_grid else "order"
     return (
-        f"order: {first.tiles} tiles in flight read {first.rows} rows and {first.columns} columns of tiles, "
-        f"{total / 1e6:,.0f} MB from memory in all"
+        f"{name}: {first.tiles} tiles in flight read {first.rows} rows and {first.columns} columns of tiles, "
+        f"{first.bytes / 1e6:,.1f} MB in L2, {total / 1e6:,.0f} MB from memory in all"
     )
 
 

@@ -30,7 +30,8 @@ def classify(opcode: str) -> str:
 
 
 def list_loops(text: str) -> list[Counter[str]]:
-    """Return the opcodes of each loop that does work and contains no other such loop."""
+    """Return the opcodes of each loop that does work and contains no other such loop, though a loop that multiplies
+    may contain loops of threads that load."""
     opcodes, labels, spans = list[str](), dict[str, int](), list[tuple[int, int]]()
     for line in text.splitlines():
         if label := _LABEL.match(line):
@@ -41,8 +42,13 @@ def list_loops(text: str) -> list[Counter[str]]:
             if target and target["name"] in labels and instruction["opcode"].startswith("BRA"):
                 spans.append((labels[target["name"]], len(opcodes)))
     spans = [(a, b) for a, b in spans if repeats_work(opcodes[a:b])]
-    inner = [(a, b) for a, b in spans if not any((c, d) != (a, b) and a <= c and d <= b for c, d in spans)]
-    return [Counter(opcodes[start:end]) for start, end in inner]
+    products = [(a, b) for a, b in spans if any(classify(opcode) == "tensor" for opcode in opcodes[a:b])]
+
+    def is_inner(a: int, b: int) -> bool:
+        others = products if (a, b) in products else spans
+        return not any((c, d) != (a, b) and a <= c and d <= b for c, d in others)
+
+    return [Counter(opcodes[start:end]) for start, end in spans if is_inner(start, end)]
 
 
 def repeats_work(opcodes: Sequence[str]) -> bool:

@@ -19,9 +19,10 @@ from pyptx.driver.process import Context, Driver
 from pyptx.driver.progress import announce
 from pyptx.driver.reports import Record
 from pyptx.sim.launch.hosted import Member, Outcome, run_in_place, run_together
-from pyptx.sim.launch.prepared import Options
+from pyptx.sim.launch.prepared import Artifacts, Options
 from pyptx.sim.launch.streams import Start
 from pyptx.sim.observers.checks import parse_choice
+from pyptx.sim.program.shapes import check_shape
 from pyptx.sim.reports.findings import group_by_cause
 from pyptx.sim.reports.graph import Hang
 from pyptx.sim.reports.source_lines import read_source_lines
@@ -64,6 +65,15 @@ class Request:
         place = f" at {', by '.join(self.stack)}" if self.stack else ""
         cluster = f", clusters of {self.cluster}" if self.cluster != (1, 1, 1) else ""
         return f"`{self.kernel.name}`, grid {self.grid}, block {self.block}{cluster}{place}"
+
+
+def check_request(driver: Driver, request: Request) -> None:
+    """Check the dimensions against the kernel. DriverError for a launch that cannot start, which is reported."""
+    program, _, _ = _prepare(driver, request)
+    try:
+        check_shape(program, request.grid, request.block, request.cluster, request.shared)
+    except PtxError as why:
+        raise _refuse(driver, request, why) from None
 
 
 def launch(driver: Driver, context: Context, request: Request) -> Outcome:
@@ -114,9 +124,13 @@ def launch_together(
 
 def communicates(driver: Driver, request: Request) -> bool:
     """Return whether a kernel polls global memory, which another kernel may have to write first."""
-    is_checked = driver.settings.check != "none"
-    program, _, _ = request.kernel.module.loaded.prepare(request.kernel.name, is_checked=is_checked, poison=False)
+    program, _, _ = _prepare(driver, request)
     return program.communicates
+
+
+def _prepare(driver: Driver, request: Request) -> Artifacts:
+    is_checked = driver.settings.check != "none"
+    return request.kernel.module.loaded.prepare(request.kernel.name, is_checked=is_checked, poison=False)
 
 
 def _make_options(driver: Driver, context: Context, request: Request) -> Options:

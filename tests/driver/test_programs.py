@@ -249,6 +249,28 @@ print(launch(add, 1, 32, a, b, c, 0, shared=49153), try_call("cuFuncSetAttribute
     assert process.stderr.splitlines() == [limit.format(49153, raise_it), limit.format(1 << 20, "")]
 
 
+@pytest.mark.parametrize("order", ["sync", "deferred"])
+def test_a_launch_that_does_not_fit_the_kernel_fails_at_once_and_alone(run_program: Run, order: str) -> None:
+    program = """\
+import struct
+def launch_clusters(kernel, grid, cluster, *addresses):
+    attribute = ctypes.create_string_buffer(struct.pack("<I4x3I52x", 4, cluster, 1, 1))
+    config = struct.pack("<7I4xQQI4x", grid, 1, 1, 128, 1, 1, 0, 0, ctypes.addressof(attribute), 1)
+    values = [ctypes.c_uint64(address) for address in addresses]
+    pointers = (ctypes.c_void_p * 4)(*map(ctypes.addressof, values))
+    return try_call("cuLaunchKernelEx", config, kernel, pointers, None)
+
+text = ".version 8.0 .target sm_90 .address_size 64 .entry other(.param .u64 x) {} {{ ret; }}"
+others = [load(text.format(rule), "other") for rule in (".maxntid 64", ".reqntid 64", ".explicitcluster")]
+print(launch(add, 8, 128, a, b, c, 1000), [launch(other, 4, 128, 0) for other in others])
+print(launch_clusters(add, 8, 3, a, b, c, 0), launch_clusters(add, 8, 4, a, b, c, 0), try_call("cuCtxSynchronize"))
+"""
+    process = run_program(ADD + program + OUTPUT, order=order)
+    assert process.stdout == "0 [1, 1, 1]\n1 0 0\n[1.0, 3.0, 1999.0]\n", process.stderr
+    assert "launch of `add`, grid (8, 1, 1), block (128, 1, 1), clusters of (3, 1, 1) at " in process.stderr
+    assert "error[PTX1103]: grid (8, 1, 1) is not a multiple of the cluster (3, 1, 1)\n" in process.stderr
+
+
 def test_streams_and_events_have_their_options(run_program: Run) -> None:
     program = """\
 from calls import *

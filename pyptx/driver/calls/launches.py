@@ -9,7 +9,7 @@ from operator import gt
 
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.host_memory import read, read_pointers
-from pyptx.driver.launching import Dim3, Request
+from pyptx.driver.launching import Dim3, Request, check_request
 from pyptx.driver.modules import NON_PORTABLE_CLUSTER, Kernel
 from pyptx.driver.operations import Launch
 from pyptx.driver.process import Context, Driver, Thread, find_callers
@@ -62,7 +62,9 @@ def limit_cluster(kernel: Kernel) -> int:
 def _launch(driver: Driver, thread: Thread, handle: int, config: Config, parameters: int, extra: int) -> None:
     queue, context = find_stream(driver, thread, config.stream), driver.get_context(thread)
     kernel = driver.handles.get(handle, Kernel)
-    submit(driver, queue, make_launch(driver, context, kernel, config, read_parameters(kernel, parameters, extra)))
+    launch = make_launch(driver, context, kernel, config, read_parameters(kernel, parameters, extra))
+    check_request(driver, launch.request)
+    submit(driver, queue, launch)
 
 
 def make_launch(driver: Driver, context: Context, kernel: Kernel, config: Config, parameters: bytes) -> Launch:

@@ -42,7 +42,6 @@ class _Round(Body):
             trace.warnings += [
                 warning for warning in warnings if all(warning.origin != earlier.origin for earlier in trace.warnings)
             ]
-        self.bindings = ()
 
     def discard(self) -> None:
         self.bindings = ()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
-from pyptx.runtime import simulation
+from pyptx.runtime import simulation, xla_frames
 from pyptx.runtime.jax_attributes import KEY, read_attributes, write_attributes
 from pyptx.runtime.jax_handler import HANDLER
 from pyptx.runtime.xla_frames import INITIALIZE
@@ -85,3 +88,17 @@ def test_what_an_exported_program_knows_is_enough_for_tensor_maps() -> None:
     elsewhere = {**attributes, KEY: attributes[KEY] ^ 1}
     assert Xla(HANDLER).call([describe(matrix)], [describe(result)], elsewhere) is None
     assert np.array_equal(result, matrix)
+
+
+def test_numbers_in_frames_are_those_of_jax() -> None:
+    text = (Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h").read_text()
+    numbers = {name: int(number) for name, number in re.findall(r"\bXLA_FFI_(\w+) = (\d+)", text)}
+    names = ("Extension_Metadata", "ExecutionStage_INITIALIZE", "ExecutionStage_EXECUTE", "Error_Code_INTERNAL")
+    own = (xla_frames.METADATA, xla_frames.INITIALIZE, xla_frames.EXECUTE, xla_frames.INTERNAL)
+    assert tuple(numbers[name] for name in names) == own
+    types = tuple(numbers[name] for name in ("ArgType_BUFFER", "AttrType_ARRAY", "AttrType_STRING"))
+    assert types == (xla_frames.BUFFER, xla_frames.ARRAY, xla_frames.STRING)
+    dtypes = {
+        numbers[f"DataType_{name}"]: dtype for name, dtype in (("S64", "int64"), ("U8", "uint8"), ("U64", "uint64"))
+    }
+    assert dtypes == xla_frames.DTYPES

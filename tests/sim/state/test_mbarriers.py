@@ -10,6 +10,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from pyptx.sim.state.mbarriers import MBarriers
 from tests.messages import raises
 
 SCHEDULES = ("eager", "lazy")
@@ -108,6 +109,18 @@ st.global.u32 [%at], %r0;
 ret;
 """
     assert out(body, threads=1) == [0b11101]
+
+
+@pytest.mark.parametrize("count", [64, 65, 200])
+def test_a_kernel_may_have_many_mbarriers(count: int) -> None:
+    barriers = MBarriers(8 * count, None)
+    offsets = np.arange(0, 8 * count, 8)
+    barriers.init(offsets, np.ones(count, np.int64), reports=True)
+    rows = barriers.find_rows(offsets)
+    barriers.report(rows[-1:])
+    barriers.arrive(rows, np.ones(count, np.int64))
+    assert (barriers.phase[rows] == 1).all()
+    assert barriers.reported[rows].tolist() == [False] * (count - 1) + [True]
 
 
 def test_minus_one_is_odd() -> None:

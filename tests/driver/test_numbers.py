@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pyptx.driver.codes import Code
 from tests.driver.test_lookup import read_header
 
 NUMBERS = {
@@ -94,6 +95,11 @@ def test_a_number_is_that_of_the_header(module: str, name: str, constant: str) -
     for part in name.split("."):
         value = getattr(value, part)
     assert value == read_enumerators()[constant]
+
+
+@pytest.mark.parametrize("name", Code.__members__)
+def test_a_result_has_the_number_of_the_header(name: str) -> None:
+    assert Code[name] == read_enumerators()[f"CUDA_{name}"]
 
 
 def test_attributes_of_devices_are_numbers_of_the_header() -> None:

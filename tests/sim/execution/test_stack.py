@@ -47,6 +47,24 @@ ret;
     assert not out[:, 1].any()
 
 
+def test_each_allocation_has_bytes_of_its_own() -> None:
+    module = parse(f"""{HEAD}.visible .entry k(.param .u64 out)
+{{
+.reg .b32 %t, %r<2>; .reg .b64 %p<2>, %n, %o;
+ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %o, %t, 8, %o;
+mov.u64 %n, 4;
+alloca.u64 %p0, %n, 8; st.local.u32 [%p0], 1;
+alloca.u64 %p1, %n, 8; st.local.u32 [%p1], 2;
+ld.local.u32 %r0, [%p0]; ld.local.u32 %r1, [%p1];
+st.global.v2.u32 [%o], {{%r0, %r1}};
+ret;
+}}
+""")
+    out = np.zeros((3, 2), "u4")
+    sim.run(module, block=3, args=[out])
+    np.testing.assert_array_equal(out, [[1, 2]] * 3)
+
+
 def test_a_return_gives_back_what_its_function_took() -> None:
     module = parse(f"""{HEAD}.func (.param .b32 r) twice(.param .b32 x)
 {{

@@ -86,7 +86,7 @@ def test_a_cta_that_ends_reports_bytes_that_never_came() -> None:
     for group in ctas:
         engine.exit(group, place(7))
     found = [(finding.rule.code, finding.what, str(finding.place), str(finding.other)) for finding in engine.findings]
-    words = "phase 0 of shared 0x0 of CTA 0 still expects 128 bytes"
+    words = "0 bytes arrived in phase 0 of shared 0x0 of CTA 0, which expects 128"
     assert found == [("PTX0955", words, "`line 5` at <ptx>:5:1", "`line 2` at <ptx>:2:1")]
 
 

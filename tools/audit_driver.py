@@ -78,6 +78,7 @@ _CORE_BUGS, _NUMBA_BUGS = "driver_programs/cuda_core_bugs.py", "driver_programs/
 _BINDINGS_RACE, _TRITON_BUGS = "driver_programs/bindings_reverse.py", "driver_programs/triton_bugs.py"
 _CUDA, _REVERSE = "driver_programs/bugs.cuh", "driver_programs/reverse.cu"
 _TRITON = "driver_programs/triton_rows.py", "driver_programs/triton_products.py"
+_TILELANG = "driver_programs/tilelang_gemm.py", "driver_programs/tilelang_attention.py"
 CASES = (
     Case((_CORE, "ptx", "1000"), options=()),
     Case((_CORE, "ptx", "1001"), "PTX1110", "launch(stream,", options=()),
@@ -138,12 +139,9 @@ CASES = (
     ),
     Case(("driver_programs/triton_activate.py",), options=(), is_plain=True),
     *(
-        Case(
-            ("driver_programs/tilelang_gemm.py", architecture),
-            options=("--from-images", "--device", device),
-            environment="driver_tilelang",
-        )
+        Case((program, architecture), options=("--from-images", "--device", device), environment="driver_tilelang")
         for device, architecture in (("h100", "sm_90a"), ("b200", "sm_100a"))
+        for program in _TILELANG
     ),
     *(
         Case(("driver_programs/warp_saxpy.py", count), *found, options=(), environment="driver_warp")

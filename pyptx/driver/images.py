@@ -38,7 +38,7 @@ def read_image(address: int, device: Target, *, from_images: bool, size: int | N
     """Return the PTX of an image in memory for a device. DriverError if it has none, with a text that says what to do;
     PTX in machine code is used only with `from_images`. `size` is that of a file, whose end is known."""
     magic = _read_magic(address)
-    if magic not in (_ELF, _FATBIN, _WRAPPER):
+    if is_text(address):
         text = host_memory.read_text(address)
         _refuse_other_target(text, device)
         return text
@@ -60,6 +60,11 @@ def read_image(address: int, device: Target, *, from_images: bool, size: int | N
         raise DriverError(Code.ERROR_NO_BINARY_FOR_GPU, text) from None
     except PtxError as why:
         raise DriverError(Code.ERROR_INVALID_IMAGE, why.diagnostics[0].message) from None
+
+
+def is_text(address: int) -> bool:
+    """Return whether an image is PTX, and not machine code that may have PTX beside it."""
+    return _read_magic(address) not in (_ELF, _FATBIN, _WRAPPER)
 
 
 def _refuse_other_target(text: str, device: Target) -> None:

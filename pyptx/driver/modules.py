@@ -17,7 +17,7 @@ from pyptx.diagnostics import PtxError, Severity
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.compiled import CodeFile
 from pyptx.driver.device_runtime import link_device_runtime
-from pyptx.driver.images import read_image
+from pyptx.driver.images import is_text, read_image
 from pyptx.ir import Function, Module, VarDecl, visit
 from pyptx.isa.limits import STATIC_SHARED, THREADS_PER_CTA, entry_registers, sm_limits
 from pyptx.isa.targets import find_target
@@ -26,6 +26,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.execution.codegen import compile_text
 from pyptx.sim.launch.hosted import LoadedModule
 from pyptx.sim.program.frames import lay_out, measure_declaration
+from pyptx.sim.program.linking import refuse_undefined_functions
 from pyptx.toolchain.residency import occupancy
 
 if TYPE_CHECKING:
@@ -157,14 +158,18 @@ def load_image(driver: Driver, address: int, device: int, size: int | None = Non
     """Load the image at an address for a device; the size is known for a file. DriverError for one that cannot be
     loaded; its text explains why."""
     target = find_target(driver.devices[device].target)
-    return load_text(driver, read_image(address, target, from_images=driver.settings.from_images, size=size))
+    text = read_image(address, target, from_images=driver.settings.from_images, size=size)
+    return load_text(driver, text, is_whole=is_text(address))
 
 
-def load_text(driver: Driver, text: str) -> LoadedImage:
-    """Load PTX."""
+def load_text(driver: Driver, text: str, *, is_whole: bool = True) -> LoadedImage:
+    """Load PTX. Functions of a module that is not whole may be in the machine code beside it; only launches that need
+    one fail."""
     text = link_device_runtime(text)
     module, code = parse_text(text), driver.cache and driver.cache.find(text)
     try:
+        if is_whole:
+            refuse_undefined_functions(module)
         loaded = LoadedModule.load(module, driver.heap.space, _allocate, code.compile if code else compile_text)
     except PtxError as why:
         raise DriverError(Code.ERROR_INVALID_PTX, str(why)) from None

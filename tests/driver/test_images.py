@@ -233,6 +233,26 @@ def test_a_cubin_of_several_modules_is_refused(tmp_path: Path) -> None:
     assert text.startswith("this cubin was linked from several PTX modules")
 
 
+def test_a_function_that_is_linked_as_machine_code_concerns_only_its_kernels(tmp_path: Path, run_program: Run) -> None:
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n"
+    user = ".extern .func missing();\n.visible .entry with_call() { call missing; ret; }\n"
+    user += ".visible .entry without() { ret; }"
+    for name, text, *options in (("user", user, "-lineinfo"), ("library", ".visible .func missing() { ret; }")):
+        (tmp_path / f"{name}.ptx").write_text(f"{head}{text}\n", "ascii")
+        run_tool("ptxas", "-arch=sm_90", *options, "-c", f"{name}.ptx", "-o", f"{name}.cubin", folder=tmp_path)
+    run_tool("nvlink", "-arch=sm_90", "user.cubin", "library.cubin", "-o", "linked.cubin", folder=tmp_path)
+    program = """\
+from calls import *
+start()
+module = ask("cuModuleLoadData", open("linked.cubin", "rb").read())
+print(launch(ask("cuModuleGetFunction", module, b"without"), 1, 1), try_call("cuCtxSynchronize"), end=" ")
+print(launch(ask("cuModuleGetFunction", module, b"with_call"), 1, 1))
+"""
+    process = run_program(program, from_images=True)
+    assert process.stdout == "0 0 218\n", process.stderr
+    assert "the function `missing` is called but not defined" in process.stderr
+
+
 def test_the_ptx_of_a_fatbin_is_the_newest_that_the_gpu_runs(tmp_path: Path) -> None:
     for target in ("80", "90", "90a", "100"):
         version = TEXT.replace("8.0", "9.0").replace("sm_90", f"sm_{target}")

@@ -77,7 +77,7 @@ print(try_call("cuLinkDestroy", state), try_call("cuLinkDestroy", state), try_ca
 """
     process = run_program(START + program)
     first, *_, last = process.stdout.splitlines()
-    assert first.startswith("1 218 True 0 0 "), process.stderr
+    assert first.startswith("1 218 True 0 218 "), process.stderr
     assert "0 0 218 <module" in process.stdout
     assert "`kernel` is defined" in process.stdout
     assert last == "801 301 0 400 400"
@@ -95,3 +95,42 @@ print([try_call("cuLinkAddFile_v2", state, kind, name, 0, None, None) for kind, 
 """
     process = run_program(START + program)
     assert process.stdout == "[0, 0] 0 True\n", process.stderr
+
+
+def test_a_function_that_nobody_defines_is_refused_before_a_launch(run_program: Run) -> None:
+    program = """\
+print(try_call("cuModuleLoadData", ctypes.byref(out), MAIN.replace(".extern .global", ".global").encode()), end=" ")
+state = create()
+print(add(state, MAIN.replace(".extern .global", ".global")), complete(state), log.value.decode(), end=" ")
+print(try_call("cuCtxSynchronize"), ask("cuMemAlloc_v2", 4) > 0)
+"""
+    process = run_program(START + program)
+    text = "error[PTX1104]: the function `twice` is used, and neither this module nor the driver defines it"
+    assert process.stdout.startswith("218 0 218 <ptx>:5:1: " + text), process.stderr
+    assert process.stdout.endswith(" 0 True\n")
+    assert "cuModuleLoadData: <ptx>:5:1: " + text in process.stderr
+
+
+def test_functions_that_are_declared_for_others_do_not_keep_a_module_from_loading(run_program: Run) -> None:
+    program = '''\
+TEXT = HEAD + """.extern .func twice();
+.extern .func free(.param .b64 x);
+.visible .func again();
+.visible .func once() { ret; }
+.alias again, once;
+.visible .entry kernel()
+{
+    .reg .b32 twice;
+    .reg .b64 %rd;
+    mov.u32 twice, 0;
+    mov.u64 %rd, 0;
+    call free, (%rd);
+    call again;
+    ret;
+}
+"""
+kernel = ask("cuModuleGetFunction", ask("cuModuleLoadData", TEXT.encode()), b"kernel")
+print(launch(kernel, 1, 1), try_call("cuCtxSynchronize"))
+'''
+    process = run_program(START + program)
+    assert process.stdout == "0 0\n", process.stderr

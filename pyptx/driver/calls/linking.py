@@ -21,7 +21,7 @@ from pyptx.emitter import emit
 from pyptx.ir import Function, Module, Statement, VarDecl
 from pyptx.ir.nodes import LinkingDirective
 from pyptx.isa.targets import find_target
-from pyptx.sim.program.linking import combine_modules
+from pyptx.sim.program.linking import combine_modules, refuse_undefined_functions
 
 _PTX, _LIBRARY = 1, 4
 """Inputs by their number in the enum `CUjitInputType`."""
@@ -91,6 +91,7 @@ def complete_link(driver: Driver, thread: Thread, handle: int, address: int, siz
         raise DriverError(Code.ERROR_INVALID_VALUE)
     try:
         text = state.texts[0] if len(state.texts) == 1 else emit(_link(state.texts))
+        refuse_undefined_functions(parse_text(link_device_runtime(text)))
     except PtxError as why:
         write_log(state.options, str(why))
         raise DriverError(Code.ERROR_INVALID_PTX, str(why)) from None

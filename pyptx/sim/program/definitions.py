@@ -13,7 +13,7 @@ from pyptx.ir.nodes import Declarator, Param
 from pyptx.sim.program.frames import measure_declaration
 from pyptx.sim.rules import faults
 
-_SYSTEM = frozenset(("vprintf", "malloc", "free", "__assertfail"))
+SYSTEM_FUNCTIONS = frozenset(("vprintf", "malloc", "free", "__assertfail"))
 """Functions that the CUDA driver provides."""
 _COMMON, _EXTERN, _VISIBLE, _WEAK = ".common", ".extern", ".visible", ".weak"
 _SHARED = ".shared"
@@ -146,7 +146,7 @@ def _check_unresolved(symbols: Sequence[Symbol], mentions: Sequence[set[str]]) -
     first = symbols[0]
     if isinstance(first.statement, Function):
         users = [symbol for symbol in symbols if symbol.name in mentions[symbol.module]]
-        if not users or first.name in _SYSTEM or first.kind == "entry":
+        if not users or first.name in SYSTEM_FUNCTIONS or first.kind == "entry":
             return
         first = users[0]
     elif first.kind == f"{_SHARED} variable" and any(symbol.size == 0 for symbol in symbols):

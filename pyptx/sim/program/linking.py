@@ -8,13 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from pyptx.check import checker
+from pyptx.check.symbols import Kind
 from pyptx.diagnostics import Origin, Span
 from pyptx.ir import AliasDirective, FileDirective, Function, LocDirective, Module, Statement, VarDecl
 from pyptx.ir.directives import DwarfDirective, Section
 from pyptx.ir.nodes import LinkingDirective
 from pyptx.ir.walk import replace_statements
 from pyptx.isa.targets import Target, find_target
-from pyptx.sim.program.definitions import Symbol, collect_symbols, find_definitions, make_linking_error
+from pyptx.sim.program.blocks import find_names as find_operand_names
+from pyptx.sim.program.definitions import (
+    SYSTEM_FUNCTIONS,
+    Symbol,
+    collect_symbols,
+    find_definitions,
+    make_linking_error,
+)
 from pyptx.sim.program.renaming import find_names, rename
 from pyptx.sim.rules import faults
 
@@ -95,6 +104,33 @@ def link(modules: Sequence[Module], names: Sequence[str] = ()) -> Module:
         statement for index, module in enumerate(sources) for statement in _list_remaining(module, index, linkage)
     ]
     return header.replace(directives=tuple(statements), layout=None)
+
+
+def refuse_undefined_functions(module: Module) -> None:
+    """Raise PtxError for a function that a whole module uses, even in code that never runs, and that neither the module
+    nor the driver defines, as ptxas does."""
+    functions = [statement for statement in module.directives if isinstance(statement, Function)]
+    provided = {function.name for function in functions if function.definition or function.is_entry} | SYSTEM_FUNCTIONS
+    provided |= {statement.name for statement in module.directives if isinstance(statement, AliasDirective)}
+    declarations = {function.name: function for function in functions if function.name not in provided}
+    for name in sorted(declarations.keys() & _find_used_functions(module)) if declarations else ():
+        text = f"the function `{name}` is used, and neither this module nor the driver defines it"
+        help = "define it, or link the module that defines it, as by `cuLinkAddData`"
+        raise faults.error(faults.UNDEFINED_EXTERN, declarations[name].origin, text, help=help)
+
+
+def _find_used_functions(module: Module) -> set[str]:
+    """Return the functions that instructions use, and all names in initializers and aliases. A local name hides a
+    function's."""
+    rest = (statement for statement in module.directives if not isinstance(statement, Function))
+    names = find_names(module.replace(directives=tuple(rest)))
+    for body in checker.collect_bodies(module)[0]:
+        for step in body.steps:
+            for name in (name for operand in step.instruction.operands for name in find_operand_names(operand)):
+                symbol = step.scope.find(name)
+                if symbol is not None and symbol.kind is Kind.FUNCTION:
+                    names.add(name)
+    return names
 
 
 def _locate(module: Module, name: str, files: int) -> Module:

@@ -9,16 +9,16 @@ import re
 
 _PARTS = {
     "cudaCGGetIntrinsicHandle": """\
-.visible .func (.param .b64 result) cudaCGGetIntrinsicHandle(.param .b32 scope)
+.weak .func (.param .b64 result) cudaCGGetIntrinsicHandle(.param .b32 scope)
 {
     st.param.b64 [result], 1;
     ret;
 }
 """,
     "cudaCGSynchronize": """\
-.visible .global .align 4 .u32 __pyptx_grid_arrived;
-.visible .global .align 4 .u32 __pyptx_grid_phase;
-.visible .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags)
+.weak .global .align 4 .u32 __pyptx_grid_arrived;
+.weak .global .align 4 .u32 __pyptx_grid_phase;
+.weak .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags)
 {
     .reg .pred %last, %waiting, %other;
     .reg .b32 %x, %y, %size, %phase, %now;
@@ -59,6 +59,6 @@ _DECLARATION = r"\.extern(\s+\.func\s*\([^)]*\)\s*{}\b)"
 def link_device_runtime(text: str) -> str:
     """Return PTX with the functions that it declares and a linker would add; its lines keep their numbers."""
     for name, part in _PARTS.items():
-        text, count = re.subn(_DECLARATION.format(name), r".visible\1", text) if name in text else (text, 0)
+        text, count = re.subn(_DECLARATION.format(name), r".weak\1", text) if name in text else (text, 0)
         text += f"\n{part}" if count else ""
     return text

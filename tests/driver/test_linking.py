@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.driver.conftest import Run
 
 START = '''\
@@ -52,10 +54,12 @@ def complete(state):
 '''
 
 
-def test_images_are_linked_into_one_module(run_program: Run) -> None:
-    program = """\
+@pytest.mark.parametrize("order", ["MAIN, DOUBLE", "DOUBLE, MAIN"])
+def test_images_are_linked_into_one_module(run_program: Run, order: str) -> None:
+    program = f"texts = {order}\n"
+    program += """\
 state, memory, result = create(), ask("cuMemAlloc_v2", 4), ctypes.c_uint32()
-print(add(state, MAIN), add(state, DOUBLE), complete(state), end=" ")
+print(*(add(state, text) for text in texts), complete(state), end=" ")
 image = ctypes.string_at(out.value, size.value)
 call("cuLinkDestroy", state)
 kernel = ask("cuModuleGetFunction", ask("cuModuleLoadData", image), b"kernel")
@@ -134,3 +138,29 @@ print(launch(kernel, 1, 1), try_call("cuCtxSynchronize"))
 '''
     process = run_program(START + program)
     assert process.stdout == "0 0\n", process.stderr
+
+
+def test_images_that_use_the_device_runtime_are_linked(run_program: Run) -> None:
+    program = '''\
+DECLARATION = ".extern .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);\\n"
+USE = """{
+    .reg .b32 %r;
+    .reg .b64 %rd;
+    mov.u64 %rd, 1;
+    mov.u32 %r, 0;
+    call (%r), cudaCGSynchronize, (%rd, %r);
+    CALL
+    ret;
+}
+"""
+state = create()
+other = ".visible .func other()\\n"
+print(add(state, HEAD + DECLARATION + other + USE.replace("CALL", "")), end=" ")
+user = ".extern .func other();\\n.visible .entry kernel()\\n" + USE.replace("CALL", "call other;")
+print(add(state, HEAD + DECLARATION + user), complete(state), end=" ")
+image = ctypes.string_at(out.value, size.value)
+kernel = ask("cuModuleGetFunction", ask("cuModuleLoadData", image), b"kernel")
+print(try_call("cuLaunchCooperativeKernel", kernel, 2, 1, 1, 64, 1, 1, 0, None, None), try_call("cuCtxSynchronize"))
+'''
+    process = run_program(START + program)
+    assert process.stdout == "0 0 0 0 0\n", process.stderr

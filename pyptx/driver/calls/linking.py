@@ -101,16 +101,20 @@ def complete_link(driver: Driver, thread: Thread, handle: int, address: int, siz
 
 
 def _link(texts: Sequence[str]) -> Module:
-    """Return one module that declares nothing external which it defines, as the assembler requires. Raise PtxError if
-    names have no definition, or several."""
-    module = combine_modules([parse_text(text) for text in texts])
+    """Return one module that declares nothing external which it defines, and no function again, as the assembler
+    requires. Raise PtxError if names have no definition, or several."""
+    module = combine_modules([parse_text(link_device_runtime(text)) for text in texts])
     variables = [item for item in module.directives if isinstance(item, VarDecl) and not _is_external(item)]
     names = {declarator.name for item in variables for declarator in item.declarators}
     functions = {item.name: item for item in module.directives if isinstance(item, Function) and item.definition}
     rest: list[Statement] = []
+    declared = set[str]()
     for item in module.directives:
-        if isinstance(item, Function) and _is_external(item) and item.name in functions:
-            rest.append(item.replace(linking=functions[item.name].linking, layout=None))
+        if isinstance(item, Function):
+            if item.definition or item.name not in declared:
+                definition = functions.get(item.name) if _is_external(item) else None
+                rest.append(item.replace(linking=definition.linking, layout=None) if definition else item)
+            declared.add(item.name)
         elif not isinstance(item, VarDecl) or (_is_external(item) and item.declarators[0].name not in names):
             rest.append(item)
     return module.replace(directives=(*variables, *rest), layout=None)

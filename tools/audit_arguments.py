@@ -7,6 +7,7 @@ python -m tools.audit_arguments [--calls 500] [--seed 1]
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,18 +17,19 @@ from pathlib import Path
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.codes import Code
 
-PROGRAMS = Path(__file__).parent.parent / "tests" / "driver" / "programs"
+ROOT = Path(__file__).parent.parent
+PROGRAMS = ROOT / "tests" / "driver" / "programs"
 ORDERS = ("sync", "deferred")
 
 
 def find_codes(seed: int, calls: int, order: str) -> dict[str, set[int]]:
     """Return the codes of each entry. Raise RuntimeError if a call broke something, with the last calls."""
     command = [sys.executable, "-m", "pyptx", "simulate", "--order", order, str(PROGRAMS / "wrong_arguments.py")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     # A function that writes a file may get any text for its name.
     with tempfile.TemporaryDirectory() as folder:
-        process = subprocess.run(
-            [*command, str(seed), str(calls)], cwd=folder, capture_output=True, text=True, check=False
-        )
+        command += [str(seed), str(calls)]
+        process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     codes = {name: set(map(int, words)) for name, *words in map(str.split, process.stdout.splitlines())}
     # Hazards of kernels and streams that happen to run are no failure, and have status 1.
     if process.returncode not in (0, 1) or "Traceback" in process.stderr or set(codes) != set(ENTRIES):

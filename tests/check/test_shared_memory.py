@@ -34,3 +34,12 @@ KERNEL = """\
 def test_the_bytes_of_what_a_kernel_names(target: str, static_bytes: int, lines: list[int]) -> None:
     findings = [d for d in check(parse(KERNEL.format(target=target, own=static_bytes))) if d.code == "PTX0620"]
     assert [d.line for d in findings] == lines
+
+
+@pytest.mark.parametrize(("kind", "size"), [("b8", 1), ("u16", 2), ("f32", 4), ("b64", 8), ("b128", 16)])
+def test_elements_have_the_size_of_their_type(kind: str, size: int) -> None:
+    count = 49152 // size
+    text = ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry k()\n{{\n"
+    text += ".shared .align 16 .{} tile[{}]; .reg .b32 %r; mov.b32 %r, tile; ret;\n}}\n"
+    codes = [[d.code for d in check(parse(text.format(kind, number)))] for number in (count, count + 1)]
+    assert codes == [[], ["PTX0620"]]

@@ -6,8 +6,8 @@ of Ada keep only 13 fraction bits when they add fp8 products, and long sums lose
 spans one stage, 128 elements of K, and f32 additions add it to the totals. Sums and totals share the registers, which
 is why warps have tiles of 64 x 32.
 
-The protocol: `examples/parts/cp_async_ring.py` has the ring: one group of copies per stage and thread, one `bar.sync`
-of all 256 threads per stage.
+The protocol: `examples/parts/cp_async_ring.py` has the ring, here of three stages: one group of copies per stage and
+thread, one `bar.sync` of all 256 threads per stage.
 
 K is a multiple of 16: rows are copied in chunks of 16 bytes.
 """

@@ -7,7 +7,7 @@ adds in a fixed order: the result has the same bits each time, unlike with atomi
 The protocol: thread 0 of each CTA stores the CTA's sum, then counts the CTA by `atom.inc.acq_rel`. The release half
 publishes the sum; whoever counts last acquires the sums of all others, and `bar.sync` hands them to its CTA. `inc` with
 the bound `parts` - 1 wraps to 0, so the counters, which the caller zeroes once, are ready for the next launch. Each
-reduction over a CTA has a `bar.sync` of its own (`examples/parts/reduction.py`); the last CTA of a row has two.
+reduction over a CTA, and the last CTA of a row has two, has its own `bar.sync` (`examples/parts/reduction.py`).
 """
 
 from __future__ import annotations

@@ -29,12 +29,12 @@ others are one for each tile i, with one phase per block of keys. On a new mbarr
   which have read the factors; the totals are not acknowledged. Softmax waits for the previous phase.
 - `summed`: one arrival by the commit after the second product. The correction warps wait for the product of block
   j - 1 before they rescale the sums for block j, and for that of the last block at the end.
-- `corrected`: 4 correction warps, for each block but the first. The issuer waits for the previous phase.
+- `corrected`: 4 correction warps, phase j - 1 for block j > 0. The issuer waits for it before block j's second product.
+- The result: an elected lane of each correction warp commits a group of stores per tile, and at the end waits for all.
 - `bar.sync 0`, all threads, twice: `allocate` and `free` in `examples/parts/tensor_memory.py`.
 
 The products of a block of scores overwrite the weights of the previous block. The issuer is one thread, whose products
-execute in the order of issue, so they follow the product that reads those weights.
-The sequence length is a multiple of 256.
+execute in the order of issue, so they follow the product that reads those weights. Sequences are multiples of 256.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ clk, 125 B/clk, and an SM receives at most 69; 128 x 128 needs 32 KiB per 520 cl
 
 The protocol:
 
-- `full`, one for each of the three stages: one arrival, from thread 0, and 32 KiB. In round i through the ring all
-  threads wait for parity i mod 2.
+- `full`, one for each of the three stages: one arrival, from thread 0, and 32 KiB. In round i = 0, 1, ... through
+  the ring all threads wait for parity i mod 2.
 - `bar.sync 0`, all 128 threads, once after the mbarriers are initialized, then once per step, after its products are
   issued: every warp has waited for those of the previous step (`wgmma.wait_group 1`), so thread 0 may overwrite their
   stage. There is no mbarrier for empty stages.

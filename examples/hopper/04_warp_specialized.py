@@ -10,8 +10,8 @@ sums, and warps wait for each other only through mbarriers.
 
 The protocol:
 
-- `full`, one for each of the four stages: one arrival, from the producer, and 48 KiB. In round i through the ring
-  consumers wait for parity i mod 2.
+- `full`, one for each of the four stages: one arrival, from the producer, and 48 KiB. In round i = 0, 1, ... through
+  the ring consumers wait for parity i mod 2.
 - `empty`, one per stage: 8 arrivals, one from each of the 2 x 4 consumer warps, one step later, when
   `wgmma.wait_group 1` has shown that its products have read the stage. In round i the producer waits for the parity of
   round i - 1, which counts as complete on a new mbarrier. No one waits for the stage of the last step, so it is not

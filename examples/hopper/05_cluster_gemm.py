@@ -9,7 +9,7 @@ The protocol:
 
 - `full`, one for each of the four stages in each CTA: one arrival, from the CTA's own producer, and 48 KiB. Both CTAs
   load halves of `b`. The peer's bytes may arrive before this CTA's producer expects them: the pending arrival keeps the
-  phase from completing. In round i through the ring consumers wait for parity i mod 2.
+  phase from completing. In round i = 0, 1, ... through the ring consumers wait for parity i mod 2.
 - `empty`, one per stage in each CTA: 16 arrivals, one from each of the 2 x 4 consumer warps of BOTH CTAs, because a
   multicast writes to both. A warp arrives one step later, when `wgmma.wait_group 1` has shown that its products have
   read the stage. In round i producers wait for the parity of round i - 1, which counts as complete on a new mbarrier.

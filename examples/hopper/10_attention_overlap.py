@@ -36,7 +36,7 @@ The protocol:
   the end: every round is complete. Both visit the same blocks, so the numbers of turns agree. The product with the last
   values needs no turn.
 - Named barrier 3 + c, 128 threads of consumer c: first all have finished reading the queries, then all have written the
-  result. In between each thread orders its writes before the TMA store by `fence.proxy.async`.
+  result, each with `fence.proxy.async` after its writes. One thread then stores by TMA and waits until TMA has read.
 - `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 
 TMA writes and wgmma reads in the async proxy, and phases and waits order them: loads need no proxy fence.

@@ -20,7 +20,7 @@ The protocol:
   covers the product with the keys. The producer waits for the opposite parity: the phase before the first counts as
   complete on a new mbarrier. No one waits for the release of the last block, so it is left out.
 - Named barrier 1 + c, 128 threads of consumer c: first all have finished reading q, then all have written dq over it.
-  In between each thread orders its writes before the TMA store by `fence.proxy.async`.
+  Each executes `fence.proxy.async` after its writes. One thread then stores by TMA and waits until TMA has read dq.
 - `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 
 TMA writes and wgmma reads in the async proxy, and phases and waits order them: loads need no proxy fence.

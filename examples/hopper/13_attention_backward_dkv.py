@@ -26,7 +26,7 @@ The protocol:
   opposite parity: the phase before the first counts as complete on a new mbarrier. No one waits for the release of the
   last block, so it is left out.
 - Named barrier 1 + c, 128 threads of consumer c: first all have finished reading k and v, then all have written dk and
-  dv over them. In between each thread orders its writes before the TMA stores by `fence.proxy.async`.
+  dv over them, each with `fence.proxy.async` after its writes. One thread then stores by TMA and waits for the reads.
 - `bar.sync 0`, all threads, once: after the mbarriers are initialized.
 
 TMA writes and wgmma reads in the async proxy, and phases and waits order them: loads need no proxy fence.

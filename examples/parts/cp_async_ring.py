@@ -3,10 +3,10 @@
 Knows how tiles get from global memory to the fragments of `WarpTile`, and the pipelined loop over K. Coordinates along
 K are bytes. Bytes outside the matrices become zeros, which add nothing to the sums.
 
-The protocol of a stage: every thread commits one group of copies per stage. `wait_group` completes the thread's own
-copies of the stage, and the `bar.sync 0` after it, of all threads, everyone's. The same barrier shows that all threads
-have read the stage before, which is filled next. Fragments are loaded one step ahead, at the end from a stage of zeros,
-so n tiles along K take n + 1 barriers.
+The protocol: every thread commits one group of copies per stage. `wait_group(stages - 2)` completes its own copies of
+the stage, and the `bar.sync 0` after it, of all threads, everyone's. The same barrier shows that all threads have read
+the stage before, which is filled next. Fragments are loaded one step ahead, at the end from a stage of zeros, so n
+tiles along K take n + 1 barriers, and a last `wait_group(0)` completes the groups of zeros.
 """
 
 from __future__ import annotations

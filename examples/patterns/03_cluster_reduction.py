@@ -1,8 +1,8 @@
 """Row sums of wide rows over a cluster: y[r] = sum(x[r, :]), four CTAs per row, through distributed shared memory.
 
 The idea: a row that is too wide for one SM is split over the CTAs of a cluster. Each CTA reduces its quarter and writes
-the result into the shared memory of all four, so no CTA waits for global memory. Each then adds four values that it has
-locally, in the same order.
+the result into the shared memory of all four, so no CTA waits for global memory. The first then adds the four values,
+which it has locally, in the order of the ranks.
 
 The protocol: `cells` of a CTA has one value per peer, written by that peer with `st.shared::cluster`. The first
 `cluster.sync` comes before: a CTA must have started before its shared memory may be written. The second (release and

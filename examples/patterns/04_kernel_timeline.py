@@ -2,7 +2,7 @@
 
 The idea: a profiler shows how long a kernel takes, not which warp waited for which. `%globaltimer` counts nanoseconds
 on a clock that all SMs share, so one thread per warp can write down when its warp begins, has its data, and ends, and
-on which SM. Four stores per warp disturb a kernel little; a tool such as Perfetto draws the records.
+on which SM. Two stores per warp disturb a kernel little; a tool such as Perfetto draws the records.
 
 The protocol: one `bar.sync 0` of all threads, between writing the shared copy and reading it.
 

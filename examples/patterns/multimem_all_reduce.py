@@ -12,7 +12,7 @@ The protocol: no device may read the others' vectors before they are written, no
 the CTAs of one number meet twice, across devices. In `meet`, `bar.sync` gathers the CTA, then thread 0 adds 1 to the
 CTA's counter on all devices with release at system scope, reads its own device's counter with acquire until all devices
 have arrived, and a second `bar.sync` hands that to the other threads. Counters start at 0 and only grow: launch number
-`round`, from 0, waits for (2 round + 1) and (2 round + 2) arrivals per device, so nobody resets them.
+`round`, from 0, waits for (2 round + 1) and (2 round + 2) arrivals from each device, so nobody resets them.
 `fence.proxy.alias` stands between accesses to the same bytes by multicast addresses and by the devices' own. All CTAs
 of a launch must be resident, since they wait.
 """

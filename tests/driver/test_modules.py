@@ -48,6 +48,13 @@ def test_the_memory_of_a_kernel_is_that_of_its_variables() -> None:
     [
         "cuLibraryLoadData", "cuModuleUnload", "cuModuleGetFunction", "cuModuleGetGlobal_v2", "cuLibraryGetModule",
         "cuModuleGetFunctionCount", "cuModuleEnumerateFunctions", "cuKernelGetFunction", "cuFuncGetModule",
+        "cuMemAlloc_v2", "cuMemFree_v2", "cuMemAllocHost_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuMemHostRegister_v2",
+        "cuMemHostUnregister", "cuMemHostGetFlags", "cuMemGetInfo_v2", "cuMemGetAddressRange_v2", "cuMemcpyHtoD_v2",
+        "cuMemcpyDtoH_v2", "cuMemcpyDtoD_v2", "cuMemcpy", "cuMemcpyPeer", "cuMemcpy2D_v2", "cuMemcpy3D_v2",
+        "cuMemsetD8_v2", "cuMemsetD16_v2", "cuMemsetD32_v2", "cuMemsetD2D32_v2", "cuMemAllocAsync", "cuMemFreeAsync",
+        "cuEventCreate", "cuEventRecord", "cuEventQuery", "cuStreamCreate", "cuStreamSynchronize", "cuStreamWaitEvent",
+        "cuLaunchKernel", "cuFuncSetAttribute", "cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuCtxSynchronize",
+        "cuLinkCreate_v2", "cuTensorMapEncodeTiled", "cuIpcGetMemHandle",
     ],
 )  # fmt: skip
 def test_a_call_without_a_context_is_refused(name: str) -> None:

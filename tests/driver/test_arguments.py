@@ -55,7 +55,7 @@ def test_null_results_and_handles_are_refused(run_program: Run) -> None:
         "cuDevicePrimaryCtxSetFlags_v2", "cuDevicePrimaryCtxSetFlags", "cuDevicePrimaryCtxGetState",
         "cuDeviceComputeCapability", "cuCtxGetStreamPriorityRange", "cuDevicePrimaryCtxRelease_v2",
         "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxReset", "cuCtxSynchronize_v2",
-        "cuDeviceGraphMemTrim",
+        "cuDeviceGraphMemTrim", "cuStreamCopyAttributes", "cuCtxResetPersistingL2Cache",
     }  # fmt: skip
     assert Code.ERROR_UNKNOWN not in codes.values()
 

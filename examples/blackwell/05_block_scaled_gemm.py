@@ -26,8 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from examples.parts import tensor_memory
-from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, widen
-from examples.parts.scales import BLOCK_COLUMNS, PER_WORD, order_scales
+from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, draw_array, widen
+from examples.parts.scales import BLOCK_COLUMNS, NAN_CODE, PER_WORD, decode_scales
 from examples.parts.tensor_memory import LANES, ROW_BYTES, SLICE, STEP_BYTES, OutputWarp
 from examples.parts.tile_order import TileOrder, find_grouped_tile
 from examples.parts.tile_queue import TileQueue
@@ -247,19 +247,21 @@ def make(arch: str = "sm_100a", form: Format = MXFP8) -> Kernel:
 
 
 def draw(run: Run, random: np.random.Generator) -> tuple[Array, ...]:
-    """Return operands, factors from 1/8 to 8, and alpha."""
+    """Return operands, factors from 1/8 to 8, and alpha. With `special`, a factor of row 33 is NaN."""
     shape = run.shape
-    operands = [random.standard_normal((shape[rows], shape["k"])).astype("float8_e4m3fn") for rows in "mn"]
+    operands = [draw_array(Tile(rows, "k", e4m3), run, random) for rows in "mn"]
     sizes = [(shape[f"{name}_blocks"], shape["words"], 4) for name in "ab"]
     factors = [random.integers(124, 131, size, np.uint8).view(np.uint32)[..., 0] for size in sizes]
+    if run.special:
+        factors[0][0, 5] |= NAN_CODE["ue8m0"]
     return (*operands, *factors, np.full(1, 0.5, np.float32))
 
 
 def scale(values: Array, words: Array) -> Array:
     """Return values times their factors in f64."""
     rows, depth = values.shape
-    exponents = order_scales(words.view(np.uint8)).astype(np.int32) - 127
-    return np.ldexp(widen(values), np.repeat(exponents, MXFP8.group, axis=1)[:rows, :depth])
+    factors = decode_scales("ue8m0", words.view(np.uint8))
+    return widen(values) * np.repeat(factors, MXFP8.group, axis=1)[:rows, :depth]
 
 
 def reference(a: Array, b: Array, a_scales: Array, b_scales: Array, alpha: Array) -> Array:
@@ -271,7 +273,7 @@ EXAMPLE = Example(
     make=make,
     reference=reference,
     targets=("sm_100a", "sm_103a"),
-    runs=(Run(make_shape(256, 192, 128), HALF, 1e-2), Run(make_shape(136, 200, 800), HALF, 1e-2)),
+    runs=(Run(make_shape(256, 192, 128), HALF, 1e-2), Run(make_shape(136, 200, 800), HALF, 1e-2, special=True)),
     large=make_shape(8192, 8192, 8192),
     sass=("UTMALDG.2D.2CTA", "UTCCP", "UTCQMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x64", "UTMASTG.2D"),
     draw=draw,

@@ -23,7 +23,7 @@ from importlib import import_module
 import numpy as np
 
 from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, draw_array
-from examples.parts.scales import decode_fp4, decode_scales
+from examples.parts.scales import NAN_CODE, decode_fp4, decode_scales
 from pyptx import Kernel, Tile, ptx
 from pyptx.types import u8
 
@@ -51,11 +51,14 @@ def make_shape(m: int, n: int, k: int) -> Mapping[str, int]:
 
 
 def draw(run: Run, random: np.random.Generator) -> tuple[Array, ...]:
-    """Return operands, two elements in a byte, and factors from 1/2 to 2, and alpha."""
+    """Return operands, two elements in a byte, and factors from 1/2 to 2, and alpha. With `special`, a factor of
+    row 33 is NaN."""
     shape = run.shape
     operands = [draw_array(Tile(rows, "k", u8), run, random) for rows in "mn"]
     sizes = [(shape[f"{name}_blocks"], shape["words"], 4) for name in "ab"]
     factors = [random.integers(0x30, 0x41, size, np.uint8).view(np.uint32)[..., 0] for size in sizes]
+    if run.special:
+        factors[0][0, 5] |= NAN_CODE["ue4m3"]
     return (*operands, *factors, np.full(1, 0.25, np.float32))
 
 
@@ -63,8 +66,8 @@ def scale(pairs: Array, words: Array) -> Array:
     """Return values times their factors in f64."""
     values = decode_fp4(pairs)
     rows, depth = values.shape
-    factors = [decode_scales("ue4m3", block) for block in words.view(np.uint8).reshape(len(words), -1)]
-    return values * np.repeat(np.concatenate(factors), GROUP, axis=1)[:rows, :depth]
+    factors = decode_scales("ue4m3", words.view(np.uint8))
+    return values * np.repeat(factors, GROUP, axis=1)[:rows, :depth]
 
 
 def reference(a: Array, b: Array, a_scales: Array, b_scales: Array, alpha: Array) -> Array:
@@ -81,7 +84,7 @@ EXAMPLE = Example(
     make=make,
     reference=reference,
     targets=("sm_100a", "sm_103a"),
-    runs=(Run(make_shape(256, 192, 256), HALF, 1e-2), Run(make_shape(136, 200, 1632), HALF, 1e-2)),
+    runs=(Run(make_shape(256, 192, 256), HALF, 1e-2), Run(make_shape(136, 200, 1632), HALF, 1e-2, special=True)),
     large=make_shape(8192, 8192, 8192),
     sass=("UTMALDG.2D.2CTA", "UTCCP", "UTCOMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x64", "UTMASTG.2D"),
     draw=draw,

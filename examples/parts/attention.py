@@ -13,13 +13,30 @@ from examples.parts.example import Array, Run, Shape, widen
 def draw(run: Run, random: np.random.Generator) -> tuple[Array, ...]:
     """Return q, k and v. With `special`, a query is NaN, a key has no weight because all its scores are -inf, and a
     value is infinite."""
+    q, k, v = _draw_heads(3, run, random)
+    if run.special:
+        q[0, 3, 0], v[0, 1, 2] = math.nan, math.inf
+    return q, k, v
+
+
+def draw_backward(run: Run, random: np.random.Generator) -> tuple[Array, ...]:
+    """Return q, k, v, the results of the forward pass, and the gradient of the first of these. With `special`, a key
+    has no weight, and the gradient of a row is NaN."""
+    q, k, v, do = _draw_heads(4, run, random)
+    o, lse = attend(q, k, v, causal=run.shape.get("causal", False))
+    if run.special:
+        do[0, 5, 0] = math.nan
+    return q, k, v, o.astype(q.dtype), lse.astype(np.float32), do
+
+
+def _draw_heads(count: int, run: Run, random: np.random.Generator) -> list[Array]:
+    """Return random tensors of all heads, of which the first are q and k."""
     dims = [run.shape[name] for name in "hsd"]
-    q, k, v = (random.standard_normal(dims) * run.scale for _ in range(3))
+    q, k, *others = (random.standard_normal(dims) * run.scale for _ in range(count))
     if run.special:
         q[0, :, 1] = abs(q[0, :, 1]) + 1
         k[0, dims[1] // 2, 1] = -math.inf
-        q[0, 3, 0], v[0, 1, 2] = math.nan, math.inf
-    return tuple(values.astype(ml_dtypes.bfloat16) for values in (q, k, v))
+    return [values.astype(ml_dtypes.bfloat16) for values in (q, k, *others)]
 
 
 def attend(q: Array, k: Array, v: Array, *, causal: bool = False) -> tuple[Array, Array]:

@@ -20,6 +20,9 @@ PER_WORD = 4
 """Factors of a matrix row in a block: the bytes of a word."""
 _ONE = {"ue8m0": 127, "ue4m3": 0x38}
 """The code of 1."""
+_DTYPE = {"ue8m0": ml_dtypes.float8_e8m0fnu, "ue4m3": ml_dtypes.float8_e4m3fn}
+NAN_CODE = {"ue8m0": 0xFF, "ue4m3": 0x7F}
+"""The code of NaN, in which no bit is 0 that may be 1."""
 _SPREAD = {"ue8m0": 2, "ue4m3": 8}
 """How far from it random codes are, at most."""
 
@@ -38,12 +41,9 @@ def order_scales(blocks: Array) -> Array:
 
 
 def decode_scales(dtype: str, blocks: Array) -> Array:
-    """Return the scale factors of 128 rows, (128, factors), from their blocks: ue8m0 is a power of two, ue4m3 is e4m3
-    without a sign."""
-    codes = order_scales(blocks.reshape(1, -1))
-    if dtype == "ue8m0":
-        return 2.0 ** (codes.astype(np.float64) - _ONE[dtype])
-    return widen(codes.view(ml_dtypes.float8_e4m3fn))
+    """Return the scale factors, (128 n, factors), from n rows with the blocks of 128 matrix rows each: ue8m0 is a
+    power of two, ue4m3 is e4m3 without a sign."""
+    return widen(order_scales(blocks).view(_DTYPE[dtype]))
 
 
 def decode_fp4(pairs: Array) -> Array:

@@ -88,7 +88,7 @@ EXAMPLE = Example(
     runs=(
         Run({"m": 128, "n": 128, "k": 128}, HALF, 1e-3),
         Run({"m": 128, "n": 128, "k": 400}, HALF, 1e-3),
-        Run({"m": 150, "n": 202, "k": 80}, HALF, 1e-3),
+        Run({"m": 150, "n": 202, "k": 80}, HALF, 1e-3, special=True),
     ),
     large={"m": 8192, "n": 8192, "k": 8192},
     sass=("UTMALDG.2D", "LDSM.16.M88.4", "QMMA.16832.F32.E4M3.E4M3", "SYNCS"),

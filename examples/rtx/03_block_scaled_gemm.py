@@ -22,7 +22,8 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops
+from examples.parts.example import HALF, Array, Example, Run, count_gemm_flops, draw_array, widen
+from examples.parts.scales import NAN_CODE, decode_fp4
 from examples.parts.tile_order import TileOrder, find_grouped_tile
 from examples.parts.tma_ring import Copy, TmaRing, make_loader
 from examples.parts.warp_tile import STEP, WarpTile, count_tiles
@@ -160,20 +161,14 @@ def make(arch: str = "sm_120a", form: Format = MXFP8) -> Kernel:
     return block_scaled_gemm
 
 
-E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
-
-
 def decode(operand: Array, words: Array) -> Array:
     """Return the values of an operand: its elements times the scales of their blocks."""
     scales = np.ascontiguousarray(words.T).view(np.uint8)
     if operand.dtype == np.uint8:
-        codes = np.stack([operand & 15, operand >> 4], axis=2).reshape(len(operand), -1)
-        elements, block = np.where(codes & 8, -1, 1) * E2M1[codes & 7], 16
-        factors = scales.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+        elements, block, dtype = decode_fp4(operand), 16, ml_dtypes.float8_e4m3fn
     else:
-        elements, block = operand.astype(np.float32), 32
-        factors = scales.view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
-    return elements * np.repeat(factors, block, axis=1)[:, : elements.shape[1]]
+        elements, block, dtype = widen(operand), 32, ml_dtypes.float8_e8m0fnu
+    return elements * np.repeat(widen(scales.view(dtype)), block, axis=1)[:, : elements.shape[1]]
 
 
 def reference(a: Array, b: Array, a_scales: Array, b_scales: Array) -> Array:
@@ -182,20 +177,23 @@ def reference(a: Array, b: Array, a_scales: Array, b_scales: Array) -> Array:
 
 
 def draw(run: Run, random: np.random.Generator, form: Format = MXFP8) -> Sequence[Array]:
-    """Return random operands, and scales between 1 / 4 and 4, with zeros past the end of K."""
+    """Return random operands, and scales between 1 / 4 and 4, with zeros past the end of K. With `special`, a
+    scale of row 5 is NaN, and elements where the format has NaN."""
     m, n, k, words = (int(run.shape[name]) for name in ("m", "n", "k", "words"))
     arrays = list[Array]()
     for rows in (m, n):
         if form.storage == u8:
             arrays.append(random.integers(0, 256, (rows, k)).astype(np.uint8))
         else:
-            arrays.append(random.standard_normal((rows, k)).astype(ml_dtypes.float8_e4m3fn))
+            arrays.append(draw_array(Tile(rows, k, e4m3), run, random))
     kind = ml_dtypes.float8_e8m0fnu if form.scale_dtype == ue8m0 else ml_dtypes.float8_e4m3fn
     for rows in (m, n):
         factors = (2.0 ** random.integers(-2, 3, (words, rows, 4))).astype(kind).view(np.uint8)
         blocks: Array = np.arange(words * 4).reshape(words, 1, 4)
         inside = blocks < k // (STEP // form.scale_vec)
         arrays.append((factors * inside.astype(np.uint8)).view(np.uint32)[..., 0])
+    if run.special:
+        arrays[2][0, 5] |= NAN_CODE[form.scale_dtype.name]
     return arrays
 
 
@@ -206,7 +204,7 @@ EXAMPLE = Example(
     runs=(
         Run({"m": 128, "n": 128, "k": 128, "words": 1}, HALF, 1e-3),
         Run({"m": 128, "n": 128, "k": 288, "words": 3}, HALF, 1e-3),
-        Run({"m": 148, "n": 196, "k": 96, "words": 1}, HALF, 1e-3),
+        Run({"m": 148, "n": 196, "k": 96, "words": 1}, HALF, 1e-3, special=True),
     ),
     large={"m": 8192, "n": 8192, "k": 8192, "words": 64},
     sass=("UTMALDG.2D", "LDSM.16.M88.4", "QMMA.SF.16832.F32.E4M3.E4M3.E8", "SYNCS"),

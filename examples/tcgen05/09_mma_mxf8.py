@@ -74,7 +74,7 @@ def draw(run: Run, random: np.random.Generator) -> Sequence[Array]:
 def reference(a: Array, b: Array, scale_a: Array, scale_b: Array) -> Array:
     """Return the expected result."""
     x, y = (
-        widen(factors) * decode_scales("ue8m0", scales).repeat(STEP, axis=1)
+        widen(factors) * decode_scales("ue8m0", scales[None]).repeat(STEP, axis=1)
         for factors, scales in ((a, scale_a), (b, scale_b))
     )
     return x @ y.T

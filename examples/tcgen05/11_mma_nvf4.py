@@ -83,7 +83,7 @@ def draw(run: Run, random: np.random.Generator) -> Sequence[Array]:
 def reference(a: Array, b: Array, scale_a: Array, scale_b: Array) -> Array:
     """Return the expected result."""
     x, y = (
-        decode_fp4(factors) * decode_scales("ue4m3", scales).repeat(SHARE, axis=1)
+        decode_fp4(factors) * decode_scales("ue4m3", scales[None]).repeat(SHARE, axis=1)
         for factors, scales in ((a, scale_a), (b, scale_b))
     )
     return x @ y.T

@@ -27,7 +27,7 @@ from tools.examples.account import (
 )
 from tools.examples.loops import choose_main, count_kinds, list_loops
 from tools.examples.machines import MACHINES
-from tools.examples.times import find_rates, list_times
+from tools.examples.times import find_rates, identify_code, list_times
 
 SASS = """
 .text.k:
@@ -204,12 +204,15 @@ def test_an_unknown_name_is_an_error_of_the_audit(capsys: pytest.CaptureFixture[
 
 
 def test_the_table_of_times_says_how_much_faster_ours_is(tmp_path: Path) -> None:
+    golden = EXAMPLES.parent / "tests" / "examples" / "goldens" / "hopper" / "05_cluster_gemm.ptx"
     gemm = {
+        "code": identify_code(golden.read_text("utf-8")),
         "shape": {"m": 4096, "k": 64},
         "milliseconds": {"pyptx": [0.2, 0.19, 0.21], "cuBLAS": [0.21, 0.2, 0.22]},
         "tflops": 700.4,
     }
     add = {
+        "code": identify_code((golden.parents[1] / "any" / "01_vector_add.ptx").read_text("utf-8")),
         "shape": {"n": 1024},
         "milliseconds": {"pyptx": [0.002, 0.001, 0.003], "copy": [0.001, 0.001, 0.001]},
         "gigabytes_per_second": 3000.0,
@@ -218,6 +221,7 @@ def test_the_table_of_times_says_how_much_faster_ours_is(tmp_path: Path) -> None
     ceilings = {"copy_gigabytes_per_second": 4250.0, "cublas_bf16_8192_tflops": 700.0}
     kernels = {
         "hopper/cluster_gemm": [gemm],
+        "hopper/tma_ring": [{**gemm, "code": "0123"}],
         "any/vector_add": [add, {"label": "default", "failure": "out of memory"}],
         "ceilings": [ceilings],
     }
@@ -233,6 +237,14 @@ def test_the_table_of_times_says_how_much_faster_ours_is(tmp_path: Path) -> None
         "| [05_cluster_gemm](hopper/05_cluster_gemm.py) | m 4096, k 64 | 200.0 µs | 700 TFLOP/s | 1.05× cuBLAS |",
         "",
         "Noted.",
+        "Not shown, because the code has changed since: hopper/tma_ring.",
     ]
     assert find_rates("hopper/cluster_gemm", tmp_path) == "700 TFLOP/s on A GPU"
     assert find_rates("hopper/tma_ring", tmp_path) == "not measured"
+
+
+def test_code_is_the_same_with_other_comments() -> None:
+    text = "mov.u32 %r1, 1;\n"
+    assert (
+        identify_code(f"// BEGIN f\n{text}  // n\n") == identify_code(text) != identify_code(text.replace("1;", "2;"))
+    )

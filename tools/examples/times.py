@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 from examples.parts.example import EXAMPLES, find_example
 
 RESULTS = Path("benchmarks/results")
+GOLDENS = Path("tests/examples/goldens")
 OURS, COPY = "pyptx", "copy"
 
 
@@ -22,20 +25,38 @@ def make_table(results: Mapping[str, Any]) -> str:
     """Return the table of a GPU."""
     kernels: Mapping[str, list[dict[str, Any]]] = results["kernels"]
     timed = [(name, line) for name, lines in kernels.items() for line in lines if OURS in line.get("milliseconds", {})]
-    rows = sorted((find_example(name).path, describe(line)) for name, line in timed)
+    current = [(name, line) for name, line in timed if is_current(name, line)]
+    rows = sorted((find_example(name).path, describe(line)) for name, line in current)
+    changed = sorted({name for name, line in timed if not is_current(name, line)})
     commit = f", commit {results['commit']}" if "commit" in results else ""
     lines = [f"{results['device']}{commit}{describe_ceilings(kernels.get('ceilings', []))}:", ""]
     lines += ["| kernel | shape | time | rate | compared with |", "|---|---|---|---|---|"]
     lines += [f"| [{path.stem}]({path.relative_to(EXAMPLES)}) | {row} |" for path, row in rows]
-    return "\n".join([*lines, *(["", results["note"]] if "note" in results else [])]) + "\n"
+    notes = [results["note"]] if "note" in results else []
+    notes += [f"Not shown, because the code has changed since: {', '.join(changed)}."] if changed else []
+    return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
+
+
+def is_current(name: str, line: Mapping[str, Any]) -> bool:
+    """Return whether an example's code is what was timed."""
+    path = find_example(name).path
+    golden = GOLDENS / path.parent.name / f"{path.stem}.ptx"
+    return line["code"] == identify_code(golden.read_text("utf-8"))
+
+
+def identify_code(ptx: str) -> str:
+    """Return a digest of a kernel's PTX without comments."""
+    text = re.sub(r"[ \t]*//.*", "", ptx)
+    return hashlib.sha256("\n".join(filter(None, text.splitlines())).encode()).hexdigest()[:16]
 
 
 def find_rates(name: str, folder: Path = RESULTS) -> str:
-    """Return the rate of an example on each GPU that has timed it."""
+    """Return the rate of an example on each GPU that has timed its code."""
     rates = list[str]()
     for path in sorted(folder.glob("*.json")):
         results = json.loads(path.read_text("utf-8"))
         lines = [line for line in results["kernels"].get(name, []) if OURS in line.get("milliseconds", {})]
+        lines = [line for line in lines if is_current(name, line)]
         rates += [f"{describe_rate(line)} on {results['device']}" for line in lines]
     return ", ".join(rates) or "not measured"
 

@@ -23,6 +23,7 @@ from examples.parts.example import Example, Run, find_example
 from examples.parts.torch_inputs import torch
 from pyptx import PtxError
 from pyptx.runtime.bindings import CallError
+from tools.examples.times import identify_code
 from tools.gpu.ceilings import measure_ceilings
 from tools.gpu.clocks import Sampler
 from tools.gpu.kernels import choose_target
@@ -101,7 +102,8 @@ def time_job(job: Job, options: argparse.Namespace, cases: dict[str, Case]) -> d
         failure = f"{type(why).__name__}: {why}"
         # A fault ends the context: the rest needs a new process.
         return {"failure": failure[:600], "is_fatal": isinstance(why, CallError) or "CUDA" in failure}
-    return {**describe(report), **sampler.summarize()}
+    code = identify_code(example.make().ptx(**example.large))
+    return {**describe(report), **sampler.summarize(), "code": code}
 
 
 def find_small_run(example: Example, variant: Variant) -> Run:

@@ -143,13 +143,21 @@ class Team:
         return location
 
 
+def count_devices(driver: Handle) -> int:
+    """Return the number of GPUs; 0 without a driver."""
+    try:
+        driver.cuInit(0)
+    except RuntimeError:  # there is no libcuda
+        return 0
+    return driver.cuDeviceGetCount()[1] or 0
+
+
 def main(elements: int = 20_000, rounds: int = 2) -> None:
     """Add vectors of all devices, twice, and compare the sums with NumPy's."""
     driver: Handle = import_module("cuda.bindings.driver")
-    driver.cuInit(0)
-    count = driver.cuDeviceGetCount()[1]
+    count = count_devices(driver)
     if count < 2:
-        sys.exit("all-reduce needs several GPUs; without them: pyptx simulate --devices 3 --order deferred FILE")
+        sys.exit(f"needs several GPUs, found {count}; try `pyptx simulate --devices 3 --order deferred FILE`")
     contexts = [driver.cuDevicePrimaryCtxRetain(device)[1] for device in range(count)]
     offset = -(-elements * 2 // 16) * 16
     team, reduce_ = Team(driver, contexts, offset + CTAS * 4), make()

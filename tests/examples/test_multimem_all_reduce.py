@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -34,7 +35,19 @@ def test_every_device_gets_all_sums(devices: int, schedule: str, seed: int) -> N
 def test_one_device_is_not_enough() -> None:
     process = run(FILE, 1)
     assert (process.returncode, process.stdout) == (1, "")
-    assert process.stderr.startswith("all-reduce needs several GPUs")
+    assert process.stderr.startswith("needs several GPUs, found 1; try `pyptx simulate")
+
+
+def test_without_a_driver_the_file_says_how_to_simulate(tmp_path: Path) -> None:
+    """A library that cannot be loaded hides the machine's own."""
+    (tmp_path / "libcuda.so.1").touch()
+    environment = os.environ | {"PYTHONPATH": str(EXAMPLES.parent), "LD_LIBRARY_PATH": str(tmp_path)}
+    process = subprocess.run(
+        [sys.executable, str(FILE)], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    (line,) = process.stderr.splitlines()
+    assert process.returncode == 1
+    assert line.startswith("needs several GPUs, found 0; try `pyptx simulate")
 
 
 MISTAKES = {

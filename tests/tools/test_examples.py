@@ -120,6 +120,16 @@ def test_products_without_a_shape_take_the_rate_of_their_operands() -> None:
         assert count_tensor_clocks(record, 16384, "sm_100a", MACHINES["sm_100a"], bits) == clocks
 
 
+@pytest.mark.parametrize(
+    ("name", "clocks"), [("mma_mxf8", 4 * 64), ("mma_mxf4", 4 * 64), ("mma_nvf4", 4 * 64), ("mma_sparse", 2 * 64)]
+)
+def test_products_outside_loops_take_the_rate_of_their_operands(name: str, clocks: int) -> None:
+    # N / 2 clocks for 32 bytes of each row along K; twice as many of B's are read for a sparse product.
+    account = make_account(find_example(f"tcgen05/{name}"), "sm_100a")
+    assert account.clocks["tensor cores"] == clocks
+    assert account.limit == "loads into SMs"
+
+
 def test_a_multicast_arrives_in_every_cta() -> None:
     record = RunRecord("k", (2, 1, 1), (1, 1, 1), (2, 1, 1), "eager", "", tracks=[Track(0, "TMA loads", True)])
     record.transfers = [Transfer(0, 0, 1, "2d", 1, 0, bytes=100), Transfer(0, 0, 1, "2d multicast", 1, 0, bytes=10)]

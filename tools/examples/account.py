@@ -16,7 +16,7 @@ from math import prod
 from examples.parts.example import Example, Run
 from pyptx.sim.observers.timeline.records import RunRecord
 from pyptx.toolchain import occupancy
-from tools.examples.loops import choose_main, count_kinds, list_loops
+from tools.examples.loops import choose_main, count_kinds, count_opcodes, list_loops
 from tools.examples.machines import MACHINES, Machine
 from tools.examples.steps import Step, list_loads, measure_step
 
@@ -83,11 +83,12 @@ def make_account(example: Example, target: str) -> Account:
     loaded = count_loaded(record, statistics.bytes)
     # Tiles at an edge compute and load more than the problem has, so scale by what the run multiplied.
     scale = measure(example, Run(large)) / (statistics.tensor_flops or measure(example, run))
-    loop = choose_main(list_loops(kernel.sass(**large)))
+    sass = kernel.sass(**large)
+    loop = choose_main(list_loops(sass))
     clocks: dict[str, float] = {}
     waves = list_waves(example, machine, resident.ctas) if machine is not None else []
     if machine is not None:
-        busy = count_tensor_clocks(record, statistics.tensor_flops, target, machine, find_bits(loop))
+        busy = count_tensor_clocks(record, statistics.tensor_flops, target, machine, find_bits(count_opcodes(sass)))
         wavefronts = sum(item.pieces for item in statistics.accesses if item.space == "shared")
         resources = {
             "tensor cores": busy,
@@ -158,9 +159,9 @@ def count_tensor_clocks(record: RunRecord, flops: int, target: str, machine: Mac
     return total + (max(flops - accounted, 0) / rate if rate else 0.0)
 
 
-def find_bits(loop: Counter[str]) -> int:
-    """Return the bits of an operand of the products in a loop."""
-    names = {opcode.partition(".")[0] for opcode in loop}
+def find_bits(opcodes: Counter[str]) -> int:
+    """Return the bits of an operand of the products."""
+    names = {opcode.partition(".")[0] for opcode in opcodes}
     return next((bits for bits, opcodes in _NARROW.items() if names & opcodes), 16)
 
 

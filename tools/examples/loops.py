@@ -29,6 +29,11 @@ def classify(opcode: str) -> str:
     return next((kind for kind, names in KINDS.items() if name in names), "other")
 
 
+def count_opcodes(text: str) -> Counter[str]:
+    """Return the opcodes of all instructions."""
+    return Counter(match["opcode"] for line in text.splitlines() if (match := _INSTRUCTION.match(line)))
+
+
 def list_loops(text: str) -> list[Counter[str]]:
     """Return the opcodes of each loop that does work and contains no other such loop, though a loop that multiplies
     may contain loops of threads that load."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from tools.examples.account import (
 )
 from tools.examples.loops import choose_main, count_kinds, list_loops
 from tools.examples.machines import MACHINES
+from tools.examples.rivals import NONE, RIVALS
 from tools.examples.times import find_rates, identify_code, list_times
 
 SASS = """
@@ -205,6 +207,15 @@ def test_every_kernel_of_the_examples_has_a_row_or_a_reason() -> None:
     rows = {name_example(path) for path in list_paths()}
     others = {name_example(path) for path in kernels if path.parent.name not in ("bugs", "models", "parts")} - rows
     assert others == set(audit_examples.WITHOUT_ROW)
+
+
+def test_every_kernel_has_a_published_figure_with_gpu_and_shape_or_a_reason() -> None:
+    assert set(RIVALS) == {name_example(path) for path in list_paths()}
+    for figure, source in RIVALS.values():
+        assert source
+        if figure != NONE:
+            assert re.search(r"[AH]100|H800|H200|B200|RTX [45]090", figure), figure
+            assert re.search(r"\d³|\d × \d|square size|\d rows|\dk, |\d keys|\^30|CTAs|shape", figure), figure
 
 
 def test_an_unknown_name_is_an_error_of_the_audit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from examples.parts.example import EXAMPLES, Example, find_example, list_paths, name_example
+from pyptx.sim.observers.statistics.report import LineAccess
 from pyptx.sim.observers.timeline.records import RunRecord, Track, Transfer
 from tools import audit_examples
 from tools.examples.account import (
+    choose_run,
     count_in_flight,
     count_loaded,
     count_memory_clocks,
@@ -135,8 +137,40 @@ def test_products_outside_loops_take_the_rate_of_their_operands(name: str, clock
 def test_a_multicast_arrives_in_every_cta() -> None:
     record = RunRecord("k", (2, 1, 1), (1, 1, 1), (2, 1, 1), "eager", "", tracks=[Track(0, "TMA loads", True)])
     record.transfers = [Transfer(0, 0, 1, "2d", 1, 0, bytes=100), Transfer(0, 0, 1, "2d multicast", 1, 0, bytes=10)]
-    assert count_loaded(record, {}) == 120
-    assert count_loaded(RunRecord("k", (1, 1, 1), (1, 1, 1), (1, 1, 1), "", ""), {"global read": 7}) == 7
+    assert count_loaded(record, []) == 120
+    plain = LineAccess(1, None, "ld.global.b32", "global", 1, 1, 1, 1, bytes=7)
+    assert count_loaded(replace(record, transfers=[]), [plain, replace(plain, opcode="st.global.b32")]) == 7
+
+
+def test_zeros_that_fill_stages_are_not_loaded() -> None:
+    example = find_example("ampere/pipelined_gemm")
+    for count in (4, 16):
+        account = make_account(replace(example, large={"m": 4096, "n": 4096, "k": 32 * count}), "sm_80")
+        # Tiles of 128 x 256.
+        assert account.flops / account.loaded == pytest.approx(2 * 128 * 256 / ((128 + 256) * 2))
+
+
+def test_what_a_tile_does_once_does_not_limit_a_long_product() -> None:
+    account = make_account(find_example("ampere/stream_k_gemm"), "sm_80")
+    assert account.limit == "tensor cores"
+    assert account.clocks["shared memory"] < 0.85 * account.clocks["tensor cores"]
+
+
+def test_rows_that_decode_pads_count() -> None:
+    account = make_account(find_example("hopper/decode_attention"), "sm_90a")
+    # 128 key heads with 8192 keys and values of 128, for 64 rows of queries.
+    assert account.clocks["loads into SMs"] == pytest.approx(128 * 2 * 8192 * 256 / 69 / 132, rel=0.04)
+    assert account.clocks["tensor cores"] >= 128 * 4 * 64 * 8192 * 128 / 4096 / 132
+
+
+@pytest.mark.parametrize("name", ["hopper/fp8_gemm", "blackwell/block_scaled_gemm", "blackwell/nvfp4_gemm"])
+def test_the_run_of_an_account_is_long_and_has_whole_tiles(name: str) -> None:
+    example = find_example(name)
+    assert example.order is not None
+    run = choose_run(example)
+    assert run.shape["k"] == 2048
+    assert run.shape["m"] % example.order.rows == run.shape["n"] % example.order.columns == 0
+    example.simulate(run, check="none").verify()
 
 
 def test_loads_are_in_flight_until_the_wait_for_them() -> None:

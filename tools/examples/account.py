@@ -1,19 +1,20 @@
 """What limits an example: its machine code, and what a small run moves and multiplies, against published rates.
 
-A ceiling is what the busiest resource allows if everything else were free; no kernel has been timed. The run is the
-example's largest, and its figures are scaled to the large shape by operations or bytes.
+A ceiling is what the busiest resource allows if everything else were free; no kernel has been timed. The figures of the
+run are scaled to the large shape by operations or bytes.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from math import prod
 
 from examples.parts.example import Example, Run
+from pyptx.sim.observers.statistics.report import LineAccess
 from pyptx.sim.observers.timeline.records import RunRecord
 from pyptx.toolchain import occupancy
 from tools.examples.loops import choose_main, count_kinds, count_opcodes, list_loops
@@ -27,8 +28,10 @@ _NARROW = {4: {"OMMA", "UTCOMMA"}, 8: {"QMMA", "IMMA", "QGMMA", "IGMMA", "UTCQMM
 """Machine instructions by the bits of their operands; others take 16."""
 _WGMMA_EXTRA = 0.8
 """Clocks that a wgmma takes beyond its operands or products."""
-
-
+LONG = {"k": 2048, "s": 1024, "g": 1, "splits": 1}
+"""Sizes with which a run is long enough. One group has whole tiles, and one split loads queries once."""
+FOLLOWS = {"words": "k", "kb": "k", "nb": "n", "a_blocks": "m", "b_blocks": "n"}
+"""Sizes that follow from others: of scale factors."""
 CTAS = 1024
 """More CTAs than a run has: all are recorded."""
 
@@ -80,9 +83,11 @@ def make_account(example: Example, target: str) -> Account:
     assert report.timeline is not None
     record, statistics = report.timeline.recorded, report.stats.statistics
     machine = MACHINES.get(target)
-    loaded = count_loaded(record, statistics.bytes)
-    # Tiles at an edge compute and load more than the problem has, so scale by what the run multiplied.
-    scale = measure(example, Run(large)) / (statistics.tensor_flops or measure(example, run))
+    loaded = count_loaded(record, statistics.accesses)
+    # Tiles at an edge compute and load more than the problem has, so scale by what the run multiplied; but decode pads
+    # the rows of any problem.
+    done = 0 if example.traffic else statistics.tensor_flops
+    scale = measure(example, Run(large)) / (done or measure(example, run))
     sass = kernel.sass(**large)
     loop = choose_main(list_loops(sass))
     clocks: dict[str, float] = {}
@@ -110,23 +115,38 @@ def make_account(example: Example, target: str) -> Account:
 
 
 def choose_run(example: Example) -> Run:
-    """Return the run that does most. Of products, the one with the largest K: what a tile does once, its output, is
-    scaled like its loop."""
-    return max(
-        example.runs,
-        key=lambda run: (run.shape.get("k", 0) if example.flops else 0, measure(example, run)),
-    )
+    """Return the run that does most, of those with the large shape's parameters. Of a product, it gets whole tiles and
+    a long K, of attention a long sequence: what a tile does once is scaled like its loop."""
+    large = example.large
+    runs = [
+        run
+        for run in example.runs
+        if run.shape.keys() <= large.keys() and all(run.shape[name] == large[name] for name in example.fixed)
+    ]
+    run = max(runs or example.runs, key=lambda run: measure(example, run))
+    if not example.flops or not large:
+        return run
+    sizes = {**run.shape, **{name: min(size, large[name]) for name, size in LONG.items() if name in large}}
+    if order := example.order:
+        for names, tile in (("mt", order.rows), ("n", order.columns)):
+            sizes |= {name: -(-sizes[name] // tile) * tile for name in names if name in sizes}
+        sizes |= {name: -(-large[name] * sizes[base] // large[base]) for name, base in FOLLOWS.items() if name in sizes}
+    return replace(run, shape=sizes, special=False)
 
 
 def measure(example: Example, run: Run) -> float:
-    """Return the size of a run's problem: its operations, or else its bytes."""
-    count = example.flops or example.traffic
+    """Return the size of a run's problem: its bytes, or else its operations."""
+    count = example.traffic or example.flops
     return float(count(run.shape)) if count else 1.0
 
 
-def count_loaded(record: RunRecord, moved: dict[str, int]) -> int:
-    """Return the bytes that arrive in SMs; a multicast arrives in every CTA of the cluster."""
-    return sum(bytes for _, bytes in list_loads(record)) or moved.get("global read", 0)
+def count_loaded(record: RunRecord, accesses: Iterable[LineAccess]) -> int:
+    """Return the bytes that arrive in SMs, of asynchronous loads or else of plain ones. A multicast arrives in every
+    CTA of the cluster; zeros that `cp.async` writes are not loaded."""
+    reads = [item for item in accesses if item.space == "global"]
+    copies = sum(item.bytes for item in reads if item.opcode.startswith("cp.async"))
+    tiles = sum(bytes for transfer, bytes in list_loads(record) if record.tracks[transfer.track].name != "cp.async")
+    return tiles + copies or sum(item.bytes for item in reads if item.opcode.startswith("ld."))
 
 
 def count_in_flight(record: RunRecord) -> int:

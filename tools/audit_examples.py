@@ -1,5 +1,6 @@
-"""Runs every example kernel at all its shapes, in every order and with uninitialized memory marked, assembles it for
-all its targets, and prints what limits it: one row per kernel and target.
+"""Runs every example kernel at all its shapes, in every order with every class of checks, and with uninitialized memory
+marked; assembles it for all its targets, and prints what limits it: one row per kernel and target. Findings that the
+example declares for a run must appear, and no others; their reasons are printed below the rows.
 
 python -m tools.audit_examples [NAME ...]        for example: hopper/cluster_gemm
 """
@@ -20,7 +21,7 @@ from pyptx.sim.numerics.tensor_core import CORES
 from tools.examples.account import Account, make_account
 from tools.examples.machines import MACHINES
 from tools.examples.rivals import RIVALS
-from tools.examples.runs import ORDERS
+from tools.examples.runs import ORDERS, SPECIAL, VALUES, choose_checks, list_surprises
 from tools.examples.times import find_rates
 
 Identity = tuple[object, ...]
@@ -33,7 +34,7 @@ COLUMNS = ("shapes", "orders", "conflicts", "spills", "registers", "shared", "CT
 
 @dataclass
 class Verdict:
-    """The runs of a kernel: how many were right and without findings, and what went wrong."""
+    """The runs of a kernel: how many were right and without other findings than declared, and what went wrong."""
 
     shapes: int = 0
     orders: int = 0
@@ -64,20 +65,23 @@ def judge(example: Example, target: str) -> Verdict:
 def judge_run(
     example: Example, run: Run, order: tuple[str, int], target: str, verdict: Verdict, results: set[bytes]
 ) -> bool:  # fmt: skip
-    """Make a run in an order; return whether it was right and without findings."""
+    """Make a run in an order; return whether it was right and without other findings than it declares."""
+    schedule, seed = order
+    checks = choose_checks(schedule)
     try:
-        outcome = example.simulate(run, target, schedule=order[0], seed=order[1], statistics=True)
+        outcome = example.simulate(run, target, schedule=schedule, seed=seed, check=checks, statistics=True)
         outcome.verify()
     except (AssertionError, PtxError) as error:
-        verdict.problems.append(f"{run}, {order[0]} {order[1]}: {first_line(error)}")
+        verdict.problems.append(f"{run}, {schedule} {seed}: {first_line(error)}")
         return False
     statistics = outcome.report.stats.statistics
     assert statistics is not None
     verdict.conflicts = max(verdict.conflicts, len(statistics.conflicts))
-    verdict.problems += [f"{run}, {order[0]} {order[1]}: {finding}" for finding in outcome.report.hazards]
+    surprises = list_surprises(run, schedule, outcome.report.hazards)
+    verdict.problems += [f"{run}, {schedule} {seed}: {surprise}" for surprise in surprises]
     compared = zip(outcome.outputs, outcome.expected, strict=True)
     results.add(b"".join(output.tobytes() for output, desired in compared if desired is not None))
-    return not outcome.report.hazards
+    return not surprises
 
 
 def first_line(error: Exception) -> str:
@@ -105,15 +109,33 @@ def audit_example(name: str) -> tuple[str, int]:
             verdicts[identity] = judge(example, target)
             problems += [f"{target}: {problem}" for problem in verdicts[identity].problems]
         verdict = verdicts[identity]
-        if account.spills or example.make(target).check(**example.large):
-            problems.append(f"{target}: spills or findings")
+        problems += [f"{target}: {problem}" for problem in inspect(example, target, account)]
         lines += [format_row(example.name, target, describe(verdict, account, example)), f"    {account}"]
     figure, source = RIVALS.get(example.name, ("none known", ""))
     lines.append(f"    published: {figure}{f' ({source})' if source else ''}; on a GPU: {find_rates(example.name)}")
+    lines += [f"    declared: {code} of {names}: {reason}" for (code, reason), names in list_declared(example).items()]
     if example.conflicts and any(verdict.conflicts for verdict in verdicts.values()):
         lines.append(f"    * {example.conflicts}")
     lines += [f"    WRONG {problem}" for problem in problems]
     return "\n".join(lines), len(problems)
+
+
+def list_declared(example: Example) -> dict[tuple[str, str], str]:
+    """Return the declared findings with their reasons, and the runs that have them."""
+    runs = dict[tuple[str, str], list[str]]()
+    for run in example.runs:
+        for finding in run.findings.items():
+            runs.setdefault(finding, []).append(str(run))
+    return {finding: " and of ".join(names) for finding, names in runs.items()}
+
+
+def inspect(example: Example, target: str, account: Account) -> list[str]:
+    """Return what is wrong with the code for a target: findings without a run, spills, instructions that are absent."""
+    kernel = example.make(target)
+    problems = [str(finding) for finding in kernel.check(**example.large)]
+    problems += [f"{account.spills} bytes of spills"] if account.spills else []
+    absent = example.list_absent(kernel.sass(**example.large))
+    return problems + [f"{words} is not in the machine code" for words in absent]
 
 
 def identify(example: Example, target: str) -> Identity:
@@ -147,6 +169,8 @@ def main(argv: list[str] | None = None) -> int:
     for name, reason in WITHOUT_ROW.items():
         print(f"{name:30}{reason}")
     print(f"{len(names)} kernels, {len(ORDERS)} orders each: {count} problems")
+    print(f"classes of checks: {', '.join(choose_checks('eager'))}; {VALUES} only in the eager order, which it keeps")
+    print(f"not declared: {' and '.join(SPECIAL)} of runs with NaN and infinities, which say where these appear first")
     for machine in {machine.name: machine for machine in MACHINES.values()}.values():
         print(f"rates of {machine.name}: {'; '.join(machine.sources)}")
     return 1 if count else 0

@@ -265,7 +265,7 @@ EXAMPLE = Example(
     targets=("sm_90a",),
     runs=(
         Run({"t": 200, "g": 3, "n": 256, "k": 64, "sms": 1}, HALF, 1e-3),
-        Run({"t": 300, "g": 5, "n": 328, "k": 136, "sms": 3}, HALF, 1e-3, special=True),
+        Run({"t": 300, "g": 5, "n": 328, "k": 136, "sms": 3}, HALF, 1e-3, special=True, findings=epilogue.OUTSIDE),
         Run({"t": 150, "g": 70, "n": 40, "k": 72, "sms": 2}, HALF, 1e-3),
     ),
     large={"t": 16384, "g": 64, "n": 4096, "k": 2048, "sms": 132},

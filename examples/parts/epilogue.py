@@ -20,6 +20,8 @@ from pyptx import intrinsic, ptx, reg, smem
 from pyptx.ptx import NamedBarrier
 from pyptx.types import bf16x2, f32
 
+OUTSIDE = {"PTX0978": "TMA stores nothing of a slice that is past an edge: to issue it costs less than a test of each"}
+"""Findings of results with edges."""
 ROWS, SLICE = 64, 64
 """Rows of a warpgroup, and columns of a slice: 128 bytes, the widest swizzle."""
 BUFFERS = 2

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -43,6 +43,9 @@ class Run:
     atol: float = 0.0
     scale: float = 1.0
     special: bool = False
+    findings: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Codes that the simulator reports with every class of checks, and why the kernel is right. NaN and infinities of a
+    `special` run need no reason."""
 
     def __str__(self) -> str:
         values = (f"{name}={value}" for name, value in self.shape.items())
@@ -86,7 +89,7 @@ class Example:
     large: Shape
     """A launch of real size: what is assembled, described and timed."""
     sass: tuple[str, ...] = ()
-    """Instructions that the machine code must contain."""
+    """Instructions that the machine code must contain, of every target; `|` separates spellings of architectures."""
     draw: Callable[[Run, np.random.Generator], Sequence[Array]] | None = None
     """Draws the inputs, if random numbers of the declared types will not do."""
     outputs: Callable[[Shape], Sequence[Array]] | None = None
@@ -154,6 +157,10 @@ class Example:
         report = kernel.simulate(*inputs, **keywords, **options)
         names = [name for name, _ in kernel.definition.tensors[len(inputs) :]]
         return Outcome(run, tuple(report.outputs[name] for name in names), self.compute(run, inputs), report)
+
+    def list_absent(self, sass: str) -> list[str]:
+        """Return the instructions of `sass` that machine code does not contain."""
+        return [words for words in self.sass if not any(word in sass for word in words.split("|"))]
 
     def show(self) -> None:
         """Do what the command line asks for; without arguments, simulate and assemble the kernel and print results."""

@@ -14,6 +14,10 @@ from examples.parts.softmax import pack
 from pyptx import Layout, TensorSpec, Tile, intrinsic, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32
 
+OUTSIDE = {
+    "PTX0978": "boxes of a tile past the end of a head load zeros and store nothing: mbarriers count whole tiles"
+}
+"""Findings of lengths that are no multiple of the tiles."""
 BOX = 64
 """Rows and columns of a box: 64 columns of bf16 are 128 bytes, the widest swizzle."""
 Place = smem.SharedAlloc | smem.SharedSlice

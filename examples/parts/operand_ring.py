@@ -13,6 +13,11 @@ from pyptx import TensorSpec, intrinsic, ptx, reg, smem
 from pyptx.ptx import PipelineState
 from pyptx.types import f32
 
+OUTSIDE = {
+    "PTX0978": "a cluster at an edge may have tiles past it, whose CTAs take part in its multicasts; TMA loads zeros "
+    "for them and stores nothing"
+}
+"""Findings of shapes with edges."""
 WARPS = 4
 """Warps of a warpgroup."""
 STEP_BYTES = 32

@@ -12,6 +12,11 @@ from typing import Any
 from pyptx import intrinsic, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, u32
 
+OUTSIDE = {
+    "PTX0978": "TMA stores nothing of a slice that is past an edge, and a CTA whose whole tile is past it loads zeros, "
+    "because its pair needs it"
+}
+"""Findings of results with edges."""
 SLICE = 64
 """Columns of a slice: 128 bytes of bf16, the widest swizzle."""
 LANES = 32

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from examples.parts.example import EXAMPLES, Example, find_example, list_paths, name_example
+from pyptx.sim.observers.checks.choice import OPTIONAL
 from pyptx.sim.observers.statistics.report import LineAccess
 from pyptx.sim.observers.timeline.records import RunRecord, Track, Transfer
 from tools import audit_examples
@@ -31,6 +32,7 @@ from tools.examples.account import (
 from tools.examples.loops import choose_main, count_kinds, list_loops
 from tools.examples.machines import MACHINES
 from tools.examples.rivals import NONE, RIVALS
+from tools.examples.runs import choose_checks, list_surprises
 from tools.examples.times import find_rates, identify_code, list_times
 
 SASS = """
@@ -219,21 +221,84 @@ def test_tiles_in_flight_share_operands() -> None:
     assert memory == pytest.approx(sum(wave.bytes for wave in waves) / 3172e9 * 1830e6)
 
 
-def test_the_audit_shows_what_is_wrong(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    example = find_example("any/vector_add")
-    wrong = replace(example, reference=np.subtract, runs=example.runs[1:2], targets=("sm_90a",))
+def find_problems(example: Example, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the row of an example for sm_90a, and what the audit finds wrong."""
 
     def load(path: Path) -> Example:
-        assert path.stem == "01_vector_add"
-        return wrong
+        assert path == example.path
+        return replace(example, targets=("sm_90a",))
 
     monkeypatch.setattr(audit_examples, "load_example", load)
-    assert audit_examples.main(["any/vector_add", "--jobs", "1"]) == 1
-    printed = capsys.readouterr().out
-    assert "WRONG sm_90a: n=1023, random 3: " in printed
-    assert "0/1" in printed
-    machines = {machine.name for machine in MACHINES.values()}
-    assert printed.splitlines()[-1 - len(machines)].endswith("13 problems")
+    status = audit_examples.main([example.name, "--jobs", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    problems = [line.strip() for line in lines if line.startswith("    WRONG sm_90a: ")]
+    assert f"1 kernels, 12 orders each: {len(problems)} problems" in lines
+    assert status == (1 if problems else 0)
+    return [lines[1], *problems]
+
+
+def test_the_audit_shows_what_is_wrong(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    example = find_example("any/vector_add")
+    wrong = replace(example, reference=np.subtract, runs=example.runs[1:2])
+    row, *problems = find_problems(wrong, monkeypatch, capsys)
+    assert row.split()[2:4] == ["0/1", "0/12"]
+    assert len(problems) == 13
+    assert any(problem.startswith("WRONG sm_90a: n=1023, random 3: ") for problem in problems)
+
+
+def test_instructions_that_the_code_lacks_are_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = find_example("any/vector_add")
+    other = replace(example, sass=("ABSENT|STG.E.128", "HMMA|HGMMA"), runs=example.runs[:1])
+    row, *problems = find_problems(other, monkeypatch, capsys)
+    assert row.split()[2:4] == ["1/1", "12/12"]
+    assert problems == ["WRONG sm_90a: HMMA|HGMMA is not in the machine code"]
+
+
+def test_findings_that_are_not_declared_are_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads without elements compute an infinity, which the class of checks that is for the eager order reports."""
+    example = find_example("any/softmax")
+    row, *problems = find_problems(replace(example, runs=example.runs[:1]), monkeypatch, capsys)
+    assert (row.split()[2:4], problems) == (["1/1", "12/12"], [])
+    silent = replace(example.runs[0], findings={})
+    row, *problems = find_problems(replace(example, runs=(silent,)), monkeypatch, capsys)
+    assert row.split()[2:4] == ["0/1", "11/12"]
+    assert [re.sub(r"/.*: warning", "", problem) for problem in problems] == [
+        "WRONG sm_90a: m=3 n=4, eager 0: [PTX0993]: infinity first produced here: a = -3e+38, b = 1.442695: "
+        "the result is -inf (765 times)"
+    ] * 2
+
+
+def test_findings_that_are_declared_and_absent_are_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = find_example("any/vector_add")
+    gone = replace(example.runs[0], findings={"PTX0998": "because", "PTX0992": "why"})
+    row, *problems = find_problems(replace(example, runs=(gone,)), monkeypatch, capsys)
+    assert row.split()[2:4] == ["0/1", "0/12"]
+    assert problems[:3] == [
+        "WRONG sm_90a: n=1, eager 0: PTX0998 is declared but not found: because",
+        "WRONG sm_90a: n=1, eager 0: PTX0992 is declared but not found: why",
+        "WRONG sm_90a: n=1, lazy 0: PTX0998 is declared but not found: because",
+    ]
+    assert len(problems) == 13
+
+
+def test_only_special_runs_may_produce_nan_without_a_reason() -> None:
+    example = find_example("any/reduction")
+    run = next(run for run in example.runs if run.special)
+    findings = example.simulate(run, check=choose_checks("eager")).report.hazards
+    assert {finding.rule.code for finding in findings} == {"PTX0992"}
+    assert list_surprises(run, "eager", findings) == []
+    assert len(list_surprises(replace(run, special=False), "eager", findings)) == len(findings)
+
+
+def test_every_class_of_checks_is_made() -> None:
+    assert {*choose_checks("eager")} == {"all", *OPTIONAL}
+    assert {*choose_checks("eager")} - {*choose_checks("lazy")} == {"numerics"}
 
 
 def test_every_kernel_of_the_examples_has_a_row_or_a_reason() -> None:

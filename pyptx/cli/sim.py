@@ -108,6 +108,12 @@ class Outcome:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
+    _add_launch_arguments(parser)
+    _add_run_arguments(parser)
+    _add_result_arguments(parser)
+
+
+def _add_launch_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", metavar="FILE", nargs="+",
         help="a PTX file, several to link, - for standard input, or FILE.py:NAME for a Python kernel",
@@ -122,6 +128,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-seed", metavar="N", type=_COUNT, default=0, help="seed for the random arguments (default: 0)"
     )
+
+
+def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schedule", default="eager", metavar="NAME", help="eager (the default), lazy, random, adversarial, or all"
     )
@@ -147,6 +156,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"stop with an error after N instructions (default: {MAX_STEPS:,})",
     )
     parser.add_argument("--cooperative", action="store_true", help="keep all CTAs resident, as grid barriers require")
+
+
+def _add_result_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expect", metavar="ARG=FILE", action="append", default=[], help="compare an array with a .npy file"
     )

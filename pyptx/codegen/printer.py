@@ -211,8 +211,8 @@ def _break(expr: Expr, indent: str, before: int, after: int) -> str:
         return f"{_break(expr.value, indent, before, len(name) + after)}{name}"
     if isinstance(expr, Binary):
         deeper = indent + _INDENT
-        left = _break(_wrap(expr.left), deeper, 0, 0)
-        right = _break(_wrap(expr.right), deeper, len(expr.operator) + 1, 0)
+        left = _break_side(expr.left, deeper, 0)
+        right = _break_side(expr.right, deeper, len(expr.operator) + 1)
         return f"(\n{deeper}{left}\n{deeper}{expr.operator} {right}\n{indent})"
     return flat
 
@@ -231,13 +231,9 @@ def _format_function(expr: Expr, indent: str, before: int) -> str:
     return f"{_format_base(expr.value)}[\n{indent}{_INDENT}{index}\n{indent}]"
 
 
-def _wrap(expr: Expr) -> Expr:
-    """Return an operand in parentheses if it needs them. There is no call around it, so its text is passed."""
-    if not isinstance(expr, Binary | Unary):
-        return expr
-    name = Name("_")
-    cast("Any", Name)._text.__set__(name, f"({format_expression(expr)})")
-    return name
+def _break_side(expr: Expr, indent: str, before: int) -> str:
+    """Return an operand on a line of its own: one that needs parentheses is not broken."""
+    return f"({format_expression(expr)})" if isinstance(expr, Binary | Unary) else _break(expr, indent, before, 0)
 
 
 def _fill(parts: Sequence[tuple[str, Expr]], indent: str) -> str:

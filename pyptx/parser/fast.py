@@ -194,7 +194,7 @@ class Plain:
         """Append the plain statements from `at` on; return where the first other statement starts. Raises TablesFull
         with the position reached in `lines.at`.
 
-        Deliberately one loop: each call here costs a tenth of the speed.
+        Long: one loop, because each call in it costs a tenth of the speed.
         """
         heads, operand_of = self.heads, self.operands.__getitem__
         shape_of, single, arguments_of = self.operands.shapes.get, repeat(_SINGLE), self.split_arguments

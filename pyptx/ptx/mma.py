@@ -20,6 +20,7 @@ from pyptx.types import PtxType
 __all__ = ["sync"]
 
 _Fragment = RegArray | list[Any] | tuple[Reg, ...] | Reg
+_Operands = dict[str, Any]
 
 
 def sync(
@@ -70,7 +71,7 @@ def sync(
         to_hashable(scale_vec), scale_type,
     )  # fmt: skip
     d = make_destination(d)
-    operands: dict[str, Any] = {"d": to_vector(d), "a": to_vector(a), "b": to_vector(b), "c": to_vector(c)}
+    operands: _Operands = {"d": to_vector(d), "a": to_vector(a), "b": to_vector(b), "c": to_vector(c)}
     if sparse_metadata is not None:
         operands |= {"meta": sparse_metadata, "selector": sparsity_selector}
     elif not (is_integer(sparsity_selector) and sparsity_selector == 0):
@@ -78,16 +79,15 @@ def sync(
             rules.ARGUMENT, "`sparsity_selector` without `sparse_metadata`", help="pass the register with the metadata"
         )
     if is_scaled:
-        if scale_a is None or scale_b is None:
-            fail(rules.ARGUMENT, "block scaling needs two registers, found one", help="pass scale_a and scale_b")
-        operands |= {
-            "scale_a": scale_a,
-            "which_a": to_vector(scale_a_id),
-            "scale_b": scale_b,
-            "which_b": to_vector(scale_b_id),
-        }
+        operands |= _name_scales(scale_a, scale_a_id, scale_b, scale_b_id)
     emit(spelling, arrange_operands(trace, spelling, operands, {}, _REMEDY), pred, trace)
     return d
+
+
+def _name_scales(scale_a: Reg | None, a_id: tuple[Any, Any], scale_b: Reg | None, b_id: tuple[Any, Any]) -> _Operands:
+    if scale_a is None or scale_b is None:
+        fail(rules.ARGUMENT, "block scaling needs two registers, found one", help="pass scale_a and scale_b")
+    return {"scale_a": scale_a, "which_a": to_vector(a_id), "scale_b": scale_b, "which_b": to_vector(b_id)}
 
 
 _REMEDY = "pass sparse_metadata for a sparse product, or scale_a and scale_b for a block-scaled one"

@@ -17,9 +17,10 @@ from pyptx.sim.launch.progress import attach, make_interrupt, make_pace, show_pr
 from pyptx.sim.launch.results import Coverage, Result
 from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, note_seed
 from pyptx.sim.observers.checks import parse_choice
-from pyptx.sim.observers.checks.choice import Check
+from pyptx.sim.observers.checks.choice import Check, Selection
 from pyptx.sim.observers.watching import Watch
 from pyptx.sim.program.linking import combine_modules
+from pyptx.sim.reports.findings import Finding
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.scheduler import Scheduler
 
@@ -77,19 +78,7 @@ def run(
     )  # fmt: skip
     launch = prepare_launch(module, entry, options, is_checked=selection is not None, single=bool(watch))
     observers = Observers.create(launch.launch, selection, schedule, timeline, statistics, watch)
-    checks = observers.checks
-    with attach([launch.printed]):
-        try:
-            run_batches(launch, observers)
-        except PtxError as why:
-            why = cite_lines(module, add_findings(why, checks))
-            raise observers.make_stop(note_seed(why, schedule, seed)) from None
-        if checks is not None:
-            report_unwritten(checks, launch.buffers, outputs, [(checks, array) for array in fresh])
-        try:
-            hazards = [] if selection is None or checks is None else judge_findings([module], selection, checks)
-        except PtxError as why:
-            raise observers.make_stop(note_seed(why, schedule, seed)) from None
+    hazards = _run_checked(module, launch, observers, options, selection, outputs)
     launch.write_back()
     drawing = observers.draw(launch.stats, hazards)
     changes = [] if observers.watch is None else observers.watch.changes
@@ -97,6 +86,27 @@ def run(
     return Result(
         launch.outputs, launch.stats, str(launch.printed), hazards, drawing if timeline else None, changes, coverage
     )
+
+
+def _run_checked(
+    module: Module, launch: Prepared, observers: Observers, options: Options, selection: Selection | None,
+    outputs: Sequence[Array] | None,
+) -> list[Finding]:  # fmt: skip
+    """Run a launch and return its findings. Raises PtxError for a fault, and for findings that are errors."""
+    checks = observers.checks
+    with attach([launch.printed]):
+        try:
+            run_batches(launch, observers)
+        except PtxError as why:
+            why = cite_lines(module, add_findings(why, checks))
+            raise observers.make_stop(note_seed(why, options.schedule, options.seed)) from None
+        if selection is None or checks is None:
+            return []
+        report_unwritten(checks, launch.buffers, outputs, [(checks, array) for array in options.fresh])
+        try:
+            return judge_findings([module], selection, checks)
+        except PtxError as why:
+            raise observers.make_stop(note_seed(why, options.schedule, options.seed)) from None
 
 
 def run_batches(launch: Prepared, observers: Observers) -> None:

@@ -1,4 +1,4 @@
-"""Writes the tables of examples/README.md: the ladders with their first sentences, and the gallery of bugs."""
+"""Writes the tables of examples/README.md: ladders with their first sentences, steps, bugs, and times."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from examples.parts.bug import load_bugs
 from examples.parts.example import EXAMPLES, load_examples
+from tools.examples.ladder import list_steps
 from tools.examples.times import list_times
 
 PAGE = "examples/README.md"
@@ -17,7 +18,7 @@ _MARK = "<!-- generated: {} -->"
 def readme_page() -> str:
     """Return the page with its tables replaced."""
     text = Path(PAGE).read_text("utf-8")
-    for name, table in {"bugs": list_bugs(), "times": list_times(), **list_ladders()}.items():
+    for name, table in {"bugs": list_bugs(), "steps": list_steps(), "times": list_times(), **list_ladders()}.items():
         start, end = _MARK.format(name), _MARK.format("end")
         head, _, rest = text.partition(start)
         if not rest:

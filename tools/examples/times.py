@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from examples.parts.example import EXAMPLES, find_example
 RESULTS = Path("benchmarks/results")
 GOLDENS = Path("tests/examples/goldens")
 OURS, COPY = "pyptx", "copy"
+UNITS = {"tflops": "TFLOP/s", "gigabytes_per_second": "GB/s"}
 
 
 def list_times(folder: Path = RESULTS) -> str:
@@ -39,9 +40,14 @@ def make_table(results: Mapping[str, Any]) -> str:
 
 def is_current(name: str, line: Mapping[str, Any]) -> bool:
     """Return whether an example's code is what was timed."""
+    return line["code"] == identify_example(name)
+
+
+def identify_example(name: str) -> str:
+    """Return a digest of the PTX of an example for its first target."""
     path = find_example(name).path
     golden = GOLDENS / path.parent.name / f"{path.stem}.ptx"
-    return line["code"] == identify_code(golden.read_text("utf-8"))
+    return identify_code(golden.read_text("utf-8"))
 
 
 def identify_code(ptx: str) -> str:
@@ -52,13 +58,27 @@ def identify_code(ptx: str) -> str:
 
 def find_rates(name: str, folder: Path = RESULTS) -> str:
     """Return the rate of an example on each GPU that has timed its code."""
-    rates = list[str]()
+    rates = [f"{describe_rate(line)} on {device}" for device, line in list_current(name, folder)]
+    return ", ".join(rates) or "not measured"
+
+
+def list_rates(name: str, folder: Path = RESULTS) -> dict[str, float]:
+    """Return the rates of an example on GPUs that have timed its code, by unit, shape and GPU."""
+    rates = dict[str, float]()
+    for device, line in list_current(name, folder):
+        key = next((key for key in UNITS if key in line), None)
+        if key is not None:
+            rates[f"{UNITS[key]} at {describe_shape(line)} on {device}"] = line[key]
+    return rates
+
+
+def list_current(name: str, folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the results of an example whose code is what was timed, and their GPUs."""
     for path in sorted(folder.glob("*.json")):
         results = json.loads(path.read_text("utf-8"))
-        lines = [line for line in results["kernels"].get(name, []) if OURS in line.get("milliseconds", {})]
-        lines = [line for line in lines if is_current(name, line)]
-        rates += [f"{describe_rate(line)} on {results['device']}" for line in lines]
-    return ", ".join(rates) or "not measured"
+        for line in results["kernels"].get(name, []):
+            if OURS in line.get("milliseconds", {}) and is_current(name, line):
+                yield results["device"], line
 
 
 def describe_ceilings(lines: list[dict[str, Any]]) -> str:
@@ -74,14 +94,17 @@ def describe(line: Mapping[str, Any]) -> str:
     """Return the cells of a result: shape, time, rate, and how many times as fast as each peer."""
     times: Mapping[str, list[float]] = line["milliseconds"]
     ours = times[OURS][0]
-    shape = ", ".join(f"{name} {value}" for name, value in line["shape"].items())
     peers = [f"{peer[0] / ours:.2f}× {name}" for name, peer in times.items() if name not in (OURS, COPY)]
     if "share_of_copy" in line:
         peers.append(f"{line['share_of_copy']:.0%} of a copy")
-    return f"{shape} | {ours * 1e3:.1f} µs | {describe_rate(line)} | {', '.join(peers)}"
+    return f"{describe_shape(line)} | {ours * 1e3:.1f} µs | {describe_rate(line)} | {', '.join(peers)}"
+
+
+def describe_shape(line: Mapping[str, Any]) -> str:
+    """Return the shape of a result."""
+    return ", ".join(f"{name} {value}" for name, value in line["shape"].items())
 
 
 def describe_rate(line: Mapping[str, Any]) -> str:
     """Return the rate of a result with its unit."""
-    units = {"tflops": "TFLOP/s", "gigabytes_per_second": "GB/s"}
-    return next((f"{line[name]:.0f} {unit}" for name, unit in units.items() if name in line), "")
+    return next((f"{line[name]:.0f} {unit}" for name, unit in UNITS.items() if name in line), "")

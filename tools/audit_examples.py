@@ -29,6 +29,11 @@ WITHOUT_ROW = {
     "patterns/multimem_all_reduce": "has no row: it needs several devices, as tests/examples has",
 }
 """Kernels that have no row, and why."""
+NOTES = (
+    "shared memory: accesses of threads and cp.async, neither what wgmma and tcgen05 read nor what TMA writes",
+    "L1: plain loads, as if each hit; loads into SMs and L2: asynchronous loads, a multicast once from L2",
+)
+"""What the clocks of a resource count."""
 COLUMNS = ("shapes", "orders", "conflicts", "spills", "registers", "shared", "CTAs/SM", "limit", "ceiling")
 
 
@@ -171,6 +176,7 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{len(names)} kernels, {len(ORDERS)} orders each: {count} problems")
     print(f"classes of checks: {', '.join(choose_checks('eager'))}; {VALUES} only in the eager order, which it keeps")
     print(f"not declared: {' and '.join(SPECIAL)} of runs with NaN and infinities, which say where these appear first")
+    print("\n".join(NOTES))
     for machine in {machine.name: machine for machine in MACHINES.values()}.values():
         print(f"rates of {machine.name}: {'; '.join(machine.sources)}")
     return 1 if count else 0

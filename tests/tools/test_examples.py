@@ -17,6 +17,7 @@ from pyptx.sim.observers.statistics.report import LineAccess
 from pyptx.sim.observers.timeline.records import RunRecord, Track, Transfer
 from tools import audit_examples
 from tools.examples.account import (
+    L2,
     choose_run,
     count_in_flight,
     count_loaded,
@@ -139,9 +140,31 @@ def test_products_outside_loops_take_the_rate_of_their_operands(name: str, clock
 def test_a_multicast_arrives_in_every_cta() -> None:
     record = RunRecord("k", (2, 1, 1), (1, 1, 1), (2, 1, 1), "eager", "", tracks=[Track(0, "TMA loads", True)])
     record.transfers = [Transfer(0, 0, 1, "2d", 1, 0, bytes=100), Transfer(0, 0, 1, "2d multicast", 1, 0, bytes=10)]
-    assert count_loaded(record, []) == 120
-    plain = LineAccess(1, None, "ld.global.b32", "global", 1, 1, 1, 1, bytes=7)
-    assert count_loaded(replace(record, transfers=[]), [plain, replace(plain, opcode="st.global.b32")]) == 7
+    copy = LineAccess(1, None, "cp.async.cg.shared.global", "global", 1, 1, 1, 1, bytes=7)
+    others = replace(copy, opcode="ld.global.b32"), replace(copy, space="shared")
+    assert count_loaded(record, [copy, *others]) == (120 + 7, 110 + 7)
+
+
+def test_a_multicast_reads_l2_once() -> None:
+    alone, pairs = (
+        make_account(find_example(f"hopper/{name}"), "sm_90a") for name in ("warp_specialized", "cluster_gemm")
+    )
+    assert alone.clocks["loads into SMs"] == pairs.clocks["loads into SMs"]
+    # Of 128 rows of a and 256 of b, half of b comes from the other CTA's request.
+    assert pairs.clocks[L2] == pytest.approx(alone.clocks[L2] * (128 + 128) / (128 + 256))
+
+
+def test_l2_limits_small_tiles_on_an_a100() -> None:
+    account = make_account(find_example("ampere/two_stage_gemm"), "sm_80")
+    assert account.limit == L2
+    assert account.clocks[L2] == pytest.approx(2 * 4096**3 / 32 / 2008)
+
+
+def test_plain_loads_are_limited_by_l1() -> None:
+    account = make_account(find_example("ampere/one_warp_gemm"), "sm_80")
+    assert account.limit == "L1"
+    # A row of a fragment is 16 bytes of a sector of 32.
+    assert account.clocks["L1"] == pytest.approx(2 * account.loaded / account.flops * 2 * 4096**3 / 128 / 108)
 
 
 def test_zeros_that_fill_stages_are_not_loaded() -> None:
@@ -154,7 +177,6 @@ def test_zeros_that_fill_stages_are_not_loaded() -> None:
 
 def test_what_a_tile_does_once_does_not_limit_a_long_product() -> None:
     account = make_account(find_example("ampere/stream_k_gemm"), "sm_80")
-    assert account.limit == "tensor cores"
     assert account.clocks["shared memory"] < 0.85 * account.clocks["tensor cores"]
 
 
@@ -186,6 +208,13 @@ def test_loads_are_in_flight_until_the_wait_for_them() -> None:
         ]
     ]  # fmt: skip
     assert count_in_flight(record) == 120
+    # The stage is free when it is used again, whatever the clock of the warp that waits.
+    record.transfers = [
+        Transfer(0, start, 9, "2d", 1, 0, bytes=100, barrier=name) for start, name in ((0, "a"), (4, "a"))
+    ]
+    assert count_in_flight(record) == 100
+    record.transfers[1] = replace(record.transfers[1], barrier="other")
+    assert count_in_flight(record) == 200
     assert count_in_flight(RunRecord("k", (1, 1, 1), (1, 1, 1), (1, 1, 1), "", "")) == 0
 
 

@@ -28,6 +28,10 @@ _NARROW = {4: {"OMMA", "UTCOMMA"}, 8: {"QMMA", "IMMA", "QGMMA", "IGMMA", "UTCQMM
 """Machine instructions by the bits of their operands; others take 16."""
 _WGMMA_EXTRA = 0.8
 """Clocks that a wgmma takes beyond its operands or products."""
+SECTOR = 32
+"""Bytes of a sector of global memory."""
+L2 = "L2 (one probe)"
+"""The rates of L2 are each of one published measurement. Plain loads may hit L1, and are not counted."""
 LONG = {"k": 2048, "s": 1024, "g": 1, "splits": 1}
 """Sizes with which a run is long enough. One group has whole tiles, and one split loads queries once."""
 FOLLOWS = {"words": "k", "kb": "k", "nb": "n", "a_blocks": "m", "b_blocks": "n"}
@@ -50,7 +54,7 @@ class Account:
     step: Step | None
     """What an iteration of the main loop does, if most is done in one."""
     loaded: int
-    """Bytes that the run brings into SMs."""
+    """Bytes that the run brings into SMs, by asynchronous loads or else by plain ones."""
     in_flight: int
     """The most bytes that asynchronous loads have under way for a CTA."""
     flops: int
@@ -83,7 +87,9 @@ def make_account(example: Example, target: str) -> Account:
     assert report.timeline is not None
     record, statistics = report.timeline.recorded, report.stats.statistics
     machine = MACHINES.get(target)
-    loaded = count_loaded(record, statistics.accesses)
+    accesses = statistics.accesses
+    delivered, requested = count_loaded(record, accesses)
+    plain = [item for item in accesses if item.space == "global" and item.opcode.startswith("ld.")]
     # Tiles at an edge compute and load more than the problem has, so scale by what the run multiplied; but decode pads
     # the rows of any problem.
     done = 0 if example.traffic else statistics.tensor_flops
@@ -94,12 +100,14 @@ def make_account(example: Example, target: str) -> Account:
     waves = list_waves(example, machine, resident.ctas) if machine is not None else []
     if machine is not None:
         busy = count_tensor_clocks(record, statistics.tensor_flops, target, machine, find_bits(count_opcodes(sass)))
-        wavefronts = sum(item.pieces for item in statistics.accesses if item.space == "shared")
+        wavefronts = sum(item.pieces for item in accesses if item.space == "shared")
         resources = {
             "tensor cores": busy,
             "shared memory": float(wavefronts),
             "special functions": count_special_clocks(loop, statistics.tensor_flops),
-            "loads into SMs": loaded / machine.ingest if machine.ingest else 0.0,
+            "L1": sum(item.pieces for item in plain) * SECTOR / machine.shared,
+            "loads into SMs": delivered / machine.ingest if machine.ingest else 0.0,
+            L2: requested / machine.l2 * machine.sms if machine.l2 else 0.0,
             "memory": count_memory_clocks(example, machine, waves) / scale if scale else 0.0,
         }
         # A problem of one size may have fewer CTAs than there are SMs.
@@ -108,7 +116,8 @@ def make_account(example: Example, target: str) -> Account:
     limit = max(clocks, key=lambda name: clocks[name], default="unknown")
     return Account(
         needs.registers, (needs.spill_stores or 0) + (needs.spill_loads or 0), needs.shared, resident.ctas,
-        resident.warps, count_kinds(loop), measure_step(record, statistics), loaded, count_in_flight(record),
+        resident.warps, count_kinds(loop), measure_step(record, statistics),
+        delivered or sum(item.bytes for item in plain), count_in_flight(record),
         statistics.tensor_flops, clocks, describe_order(example, waves), limit,
         describe_ceiling(example, machine, clocks.get(limit, 0.0)),
     )  # fmt: skip
@@ -140,21 +149,24 @@ def measure(example: Example, run: Run) -> float:
     return float(count(run.shape)) if count else 1.0
 
 
-def count_loaded(record: RunRecord, accesses: Iterable[LineAccess]) -> int:
-    """Return the bytes that arrive in SMs, of asynchronous loads or else of plain ones. A multicast arrives in every
-    CTA of the cluster; zeros that `cp.async` writes are not loaded."""
-    reads = [item for item in accesses if item.space == "global"]
-    copies = sum(item.bytes for item in reads if item.opcode.startswith("cp.async"))
-    tiles = sum(bytes for transfer, bytes in list_loads(record) if record.tracks[transfer.track].name != "cp.async")
-    return tiles + copies or sum(item.bytes for item in reads if item.opcode.startswith("ld."))
+def count_loaded(record: RunRecord, accesses: Iterable[LineAccess]) -> tuple[int, int]:
+    """Return the bytes that asynchronous loads bring into SMs, and those that they read from L2: a multicast arrives in
+    every CTA of the cluster. Zeros that `cp.async` writes are not loaded."""
+    copies = sum(item.bytes for item in accesses if item.space == "global" and item.opcode.startswith("cp.async"))
+    loads = [load for load in list_loads(record) if record.tracks[load[0].track].name != "cp.async"]
+    return copies + sum(bytes for _, bytes in loads), copies + sum(transfer.bytes for transfer, _ in loads)
 
 
 def count_in_flight(record: RunRecord) -> int:
-    """Return the most bytes that asynchronous loads of a CTA have under way, from their issue to the wait for them."""
-    changes: dict[int, list[tuple[int, int]]] = {}
-    for transfer, bytes in list_loads(record):
+    """Return the most bytes that asynchronous loads of a CTA have under way, from their issue to the wait for them, or
+    to the next use of their mbarrier: clocks of warps differ."""
+    changes, uses = dict[int, list[tuple[int, int]]](), dict[tuple[int, int, str], int]()
+    for transfer, bytes in sorted(list_loads(record), key=lambda load: -load[0].start):
+        place = transfer.track, transfer.line, transfer.barrier
+        end = min(transfer.end, uses.get(place, transfer.end)) if transfer.barrier else transfer.end
+        uses[place] = transfer.start
         cta = record.tracks[transfer.track].cta
-        changes.setdefault(cta, []).extend([(transfer.start, bytes), (transfer.end, -bytes)])
+        changes.setdefault(cta, []).extend([(transfer.start, bytes), (end, -bytes)])
     return max((max(accumulate(bytes for _, bytes in sorted(part))) for part in changes.values()), default=0)
 
 

@@ -72,3 +72,13 @@ def test_a_branch_behind_its_own_loop_breaks_it() -> None:
     outer, inner = cycles(shape.parts)
     assert shape.leaves == {inner.label + 1: "break"}
     assert (outer.end, inner.end) == (None, inner.tail + 1)
+
+
+def test_a_conditional_at_the_end_of_an_else_ends_with_it() -> None:
+    lines = "@%p1 bra ELSE;\nmov.u32 %r1, 1;\nbra.uni END;\nELSE:\n@%p2 bra END;\nmov.u32 %r1, 2;\nEND:\nret;\n"
+    *_, function = parse(kernel(lines)).statements
+    assert isinstance(function, Function)
+    outer = next(part for part in find_shape(function.body).parts if isinstance(part, Choice))
+    (inner,) = outer.otherwise
+    assert isinstance(inner, Choice)
+    assert (inner.label, inner.owns_label, outer.owns_label) == (outer.end, False, True)

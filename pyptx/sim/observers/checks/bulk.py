@@ -1,4 +1,4 @@
-"""Bulk and tensor copies: `sim.bulk` calls these when it issues one. Knows bytes, not how addresses become them."""
+"""Bulk and tensor copies: the listener calls these when one is issued. Knows bytes, not how addresses become them."""
 
 from __future__ import annotations
 

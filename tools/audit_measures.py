@@ -16,11 +16,18 @@ from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 
+from pyptx.isa import table
+
 ROOT = Path(__file__).parent.parent
 BEFORE = "c940b5e6d"
 """The commit before the reorganization."""
 LONG = 60
-_OPCODES = {"opcode", "full_opcode"}
+_OPCODES = frozenset(("opcode", "full_opcode"))
+_SPELLINGS = _OPCODES | {"modifiers", "words", "flags", "text"}
+"""The names of variables and attributes that contain an opcode, modifiers, or both in a text."""
+_TABLE = frozenset(table.list_opcodes())
+_WORDS = frozenset(word for name in table.meanings() for word in name.split(".")[1:])
+"""The modifiers that tell instructions of one opcode apart: `commit_group`, `wait`."""
 _IRREGULAR = frozenset("""
     bound broken brought built chosen drawn found given held kept known left lost made met said seen sent shown spoken
     taken thrown told written
@@ -43,25 +50,60 @@ def count_lines(folder: Path) -> int:
 
 
 def list_comparisons(sources: Sources) -> Iterator[str]:
-    """Yield the path of a module outside of the table for each opcode that it compares with a constant."""
+    """Yield the path of a module outside of the table for each comparison of an opcode with a constant, and for each
+    comparison of modifiers with one that tells instructions apart."""
     for path, module in sources.items():
-        if path.startswith("isa/"):
-            continue
-        for node in ast.walk(module):
-            if isinstance(node, ast.Compare):
-                parts = [node.left, *node.comparators]
-                if any(map(_is_opcode, parts)) and any(map(_is_constant, parts)):
-                    yield path
-            elif isinstance(node, ast.Match) and _is_opcode(node.subject):
-                yield from [path] * len(node.cases)
+        if not path.startswith("isa/"):
+            for node in ast.walk(module):
+                yield from [path] * _count_comparisons(node)
 
 
-def _is_opcode(node: ast.expr) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name in _OPCODES
+def _count_comparisons(node: ast.AST) -> int:
+    match node:
+        case ast.Match(subject, cases) if _is_opcode(subject):
+            return len(cases)
+        case ast.Match(subject, cases):
+            return sum(_compares(subject, case.pattern) for case in cases)
+        case ast.Compare(left, comparators=others):
+            sides = [left, *others]
+            return any(_compares(side, other) for side in sides for other in sides if side is not other)
+        case ast.Subscript(ast.Name() as constant, key) | ast.Call(
+            ast.Attribute(ast.Name() as constant, "get"), [key, *_]
+        ):
+            return _is_opcode(key) and _is_constant(constant)
+        case ast.Call(ast.Attribute(text, "startswith" | "endswith"), [word]):
+            return _compares(text, word)
+        case _:
+            return 0
 
 
-def _is_constant(node: ast.expr) -> bool:
+def _compares(spelling: ast.AST, constant: ast.AST) -> bool:
+    """Return whether a comparison of these tells instructions apart."""
+    if _is_opcode(spelling) and _is_constant(constant):
+        return True
+    strings = [node.value for node in ast.walk(constant) if isinstance(node, ast.Constant)]
+    return any(_find_identifier(node) in _SPELLINGS for node in ast.walk(spelling)) and any(map(_is_word, strings))
+
+
+def _is_word(value: object) -> bool:
+    """Return whether a constant is such a modifier, or the name of an instruction."""
+    if not isinstance(value, str):
+        return False
+    opcode, dot, _ = value.partition(".")
+    return value.removeprefix(".").partition("::")[0] in _WORDS or (dot != "" and opcode in _TABLE)
+
+
+def _is_opcode(node: ast.AST) -> bool:
+    return _find_identifier(node) in _OPCODES
+
+
+def _find_identifier(node: ast.AST) -> str:
+    """Return the name of a variable or attribute."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_constant(node: ast.AST) -> bool:
+    """Return whether this is a string, several strings, or a constant of the module."""
     if isinstance(node, ast.Tuple | ast.Set | ast.List):
         return any(map(_is_constant, node.elts))
     if isinstance(node, ast.Constant):

@@ -84,7 +84,7 @@ def check_dependents(function: Function, runs: list[Run]) -> Iterator[Diagnostic
 
 
 def _is_wait(step: Step) -> bool:
-    return step.traits.get(Trait.MEETS) == "grid" and ".wait" in step.instruction.modifiers
+    return step.traits.get(Trait.MEETS) == "grid" and Trait.ARRIVES not in step.traits
 
 
 def _report(use: _Use, again: _Use) -> Diagnostic:

@@ -229,7 +229,7 @@ def _make_match(row: Form, bindings: Bindings, canonical: tuple[str, ...] | None
 def find_traits(opcode: str, modifiers: tuple[str, ...]) -> Traits:
     """Return the traits of a spelling; modifiers may have their dots or not."""
     bare = tuple(modifier.removeprefix(".") for modifier in modifiers)
-    return read(table.traits().get(table.find_name((opcode, *bare)), ""), bare)
+    return read(table.find_traits((opcode, *bare)), bare)
 
 
 def _flatten(group: OperandGroup, present: set[str]) -> Iterator[tuple[OperandPattern, ...]]:

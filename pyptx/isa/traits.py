@@ -32,6 +32,10 @@ class Trait(StrEnum):
     """All threads of the warp must execute it together. Implied by `.aligned`."""
     MEETS = "meets"
     """Arrives or waits at a barrier of the `warp`, `cta` or `cluster`, or waits for another `grid`."""
+    ARRIVES = "arrives"
+    """Arrives without waiting. Implied by `.arrive` and `.launch_dependents`, if it meets."""
+    REDUCES = "reduces"
+    """Reduces a predicate over the threads that meet. Implied by `.red`."""
     SUSPENDS = "suspends"
     """May suspend the thread until `registers` or `columns` are available, or the `phase` of an mbarrier completes."""
     PAUSES = "pauses"
@@ -48,7 +52,8 @@ class Trait(StrEnum):
     """Operates on an `mbarrier` or `tensormap` object in memory, whose bytes are opaque to programs."""
     INITIALIZES = "initializes"
     SIGNALS = "signals"
-    """Changes the pending count or the transaction bytes of an mbarrier's phase."""
+    """Changes the pending count or the transaction bytes of an mbarrier's phase: by an `arrival`, one that is also a
+    `drop`, an `expectation` of bytes, or their `completion`."""
     TESTS = "tests"
     """Tests the phase of an mbarrier."""
 
@@ -57,16 +62,19 @@ class Trait(StrEnum):
     UPDATES = "updates"
     """Reads, modifies and writes memory in one step."""
     ORDERS = "orders"
-    """A fence: orders memory accesses, register accesses of matrix products (`registers`), or operations of
-    `tcgen05`."""
+    """A fence: orders memory accesses, register accesses of matrix products (`registers`), operations of `tcgen05`, or
+    the copy of a `tensormap`."""
     HINTS = "hints"
     """Names memory, but neither changes nor returns it."""
     ALLOCATES = "allocates"
     """Allocates `stack` or `columns` of tensor memory."""
     FREES = "frees"
-    """Frees `columns` of tensor memory, or relinquishes the `permit` to allocate them."""
+    """Frees `columns` of tensor memory, relinquishes the `permit` to allocate them, or frees the bytes of an
+    `mbarrier`."""
     TENSOR = "tensor"
     """Operates on tensor memory."""
+    MOVES = "moves"
+    """Moves data to or within tensor memory, as a `copy` of shared memory or a `shift` of rows."""
 
     MULTIPLIES = "multiplies"
     """Multiplies matrices."""
@@ -104,14 +112,20 @@ PROXIES = {
 }  # fmt: skip
 """The proxy through which each engine accesses shared and global memory (manual: Proxies), none if it does not."""
 
-_SPELLED = (("sync", Trait.GATHERS, "warp"), ("aligned", Trait.ALIGNED, ""))
-"""Traits implied by modifiers."""
+_SPELLED = (
+    ("sync", Trait.GATHERS, "warp", False),
+    ("aligned", Trait.ALIGNED, "", None),
+    ("arrive", Trait.ARRIVES, "", True),
+    ("launch_dependents", Trait.ARRIVES, "", True),
+    ("red", Trait.REDUCES, "", True),
+)
+"""Traits implied by modifiers: of instructions that meet (True), of others (False), or of all."""
 
 
 def read(words: str, modifiers: Collection[str]) -> Traits:
     """Return the traits that the table's words name, `multiplies issues:wgmma`, with those implied by modifiers."""
     traits = {Trait(word): parameter for word, _, parameter in (part.partition(":") for part in words.split())}
-    for modifier, trait, parameter in _SPELLED:
-        if modifier in modifiers and not (trait is Trait.GATHERS and Trait.MEETS in traits):
+    for modifier, trait, parameter, meets in _SPELLED:
+        if modifier in modifiers and meets in (None, Trait.MEETS in traits):
             traits.setdefault(trait, parameter)
     return MappingProxyType(traits)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,27 +12,36 @@ from pyptx.isa import lookup, table
 from pyptx.isa.lookup import find_traits
 from pyptx.isa.model import Form, Kind, Match, Operand
 from pyptx.isa.table import logic
-from pyptx.isa.traits import LEAVES, PROXIES, VALUES, Trait
+from pyptx.isa.traits import LEAVES, PROXIES, VALUES, Trait, read
+from pyptx.sim.base.events import Movement
+from tools.audit_measures import list_comparisons, read_sources
 
 ROOT = Path(pyptx.__file__).parent
 
 OPCODES_ELSEWHERE = {
     "check/uniformity.py": "what arithmetic makes of values that differ between lanes",
     "check/warps.py": "what arithmetic makes of the index of a warp",
+    "driver/conflicts.py": "which accesses go through a multicast object",
+    "dsl/linear_access.py": "which bulk copies have a tensor map",
     "codegen": "how the Python of an instruction looks",
     "dsl/run.py": "ptxas wants a directive with `setmaxnreg`",
     "parser": "where the grammar of operands differs",
     "ptx": "which instruction a function writes",
+    "sim/observers/checks/accesses.py": "which loads are read-only",
     "sim/observers/checks/addresses.py": "what arithmetic makes of an address",
     "sim/observers/checks/convergence.py": "which check hears of an instruction",
     "sim/observers/checks/fences.py": "which check hears of an instruction",
     "sim/observers/checks/integers.py": "which arithmetic wraps",
+    "sim/observers/checks/mbarriers.py": "whether an arrival also expects bytes",
     "sim/observers/checks/numerics.py": "which arithmetic makes NaN of numbers",
     "sim/program/blocks.py": "what a mask of an address means",
+    "sim/scheduling/awaited_events.py": "which instruction expected bytes",
+    "sim/scheduling/convergence.py": "which collective instructions have a mask of members",
+    "sim/state/memory.py": "which copies have a tensor map",
     "sim/semantics": "what an instruction computes",
     "sim/execution/transfers.py": "which bits an instruction carries where",
 }
-"""The modules and packages that may compare opcodes, with the purpose."""
+"""The modules and packages that may compare opcodes, or modifiers that tell instructions apart, with the purpose."""
 
 
 def _first(row: Form) -> Match:
@@ -55,6 +63,7 @@ _TOUCHES = {
     Trait.REARRANGES, Trait.ALLOCATES,
 }  # fmt: skip
 _ASYNCHRONOUS = {Trait.ISSUES, Trait.COMMITS, Trait.LANDS, Trait.HINTS, Trait.ORDERS}
+_GROUPS = {Trait.COMMITS, Trait.LANDS}
 _RETURNS = {Trait.YIELDS, Trait.CARRIES, Trait.MULTIPLIES, Trait.REARRANGES, Trait.ISSUES}
 
 
@@ -64,9 +73,9 @@ def _missing(traits: set[Trait], subjects: list[Match]) -> list[str]:
 
 
 def test_every_name_with_traits_is_explained_and_every_word_is_known() -> None:
-    assert table.traits().keys() <= table.meanings().keys()
     for name in table.traits():
         opcode, *modifiers = name.split(".")
+        assert table.find_name((opcode, *modifiers)), name
         assert find_traits(opcode, tuple(modifiers)), name
 
 
@@ -119,6 +128,24 @@ def test_every_simulated_engine_has_a_proxy() -> None:
     assert engines - {"fabric"} == PROXIES.keys()
 
 
+def test_groups_belong_to_an_engine_that_has_work() -> None:
+    engines = {match.traits[Trait.ISSUES] for match in MATCHES if Trait.ISSUES in match.traits}
+    assert {match.traits[trait] for match in MATCHES for trait in _GROUPS & match.traits.keys()} <= engines
+
+
+def test_signals_say_what_they_change() -> None:
+    named = [read(words, ()) for words in table.traits().values()]
+    signals = {traits[Trait.SIGNALS] for traits in named if Trait.SIGNALS in traits}
+    assert signals == {"arrival", "drop", "expectation", "completion"}
+
+
+def test_work_of_the_tensor_core_multiplies_or_moves() -> None:
+    subjects = [match for match in MATCHES if match.traits.get(Trait.ISSUES) == "tcgen05"]
+    assert not _missing({Trait.MULTIPLIES, Trait.MOVES}, subjects)
+    movements = {match.traits[Trait.MOVES] for match in subjects if Trait.MOVES in match.traits}
+    assert movements == {movement.value for movement in Movement if movement}
+
+
 def test_every_value_is_one_that_analyses_tell_apart() -> None:
     computed = {match.traits[Trait.COMPUTES] for match in MATCHES if Trait.COMPUTES in match.traits}
     assert computed == VALUES.keys()
@@ -149,12 +176,16 @@ def test_instructions_without_operands_do_something() -> None:
         ("brx.idx", {Trait.JUMPS: "table"}),
         ("bar.sync", {Trait.MEETS: "cta", Trait.ALIGNED: "", Trait.YIELDS: "uniform"}),
         ("bar.warp.sync", {Trait.MEETS: "warp"}),
-        ("barrier.cluster.arrive.aligned", {Trait.MEETS: "cluster", Trait.ALIGNED: ""}),
+        ("barrier.cluster.arrive.aligned", {Trait.MEETS: "cluster", Trait.ALIGNED: "", Trait.ARRIVES: ""}),
+        ("barrier.cta.red.popc.u32", {Trait.MEETS: "cta", Trait.REDUCES: "", Trait.YIELDS: "uniform"}),
+        ("griddepcontrol.launch_dependents", {Trait.MEETS: "grid", Trait.ARRIVES: ""}),
+        ("griddepcontrol.wait", {Trait.MEETS: "grid"}),
+        ("red.global.add.u32", {Trait.UPDATES: ""}),
         ("shfl.down.b32", {Trait.GATHERS: "warp", Trait.CARRIES: ""}),
         ("vote.sync.ballot.b32", {Trait.GATHERS: "warp", Trait.YIELDS: "uniform", Trait.COMPUTES: "mask"}),
         (
             "tcgen05.wait::ld.sync.aligned",
-            {Trait.TENSOR: "", Trait.LANDS: "tcgen05", Trait.GATHERS: "warp", Trait.ALIGNED: ""},
+            {Trait.TENSOR: "", Trait.LANDS: "tcgen05.ld", Trait.GATHERS: "warp", Trait.ALIGNED: ""},
         ),
         ("cp.async.bulk.prefetch.tensor.2d.L2.global.tile", {Trait.HINTS: ""}),
         ("mbarrier.try_wait.b64", {Trait.OPAQUE: "mbarrier", Trait.TESTS: "", Trait.SUSPENDS: "phase"}),
@@ -173,45 +204,8 @@ def test_leaving_is_returning_or_exiting() -> None:
     assert set(find_traits("ret", ())) | set(find_traits("exit", ())) == LEAVES
 
 
-def _compares_opcodes(path: Path) -> bool:
-    tree = ast.parse(path.read_text())
-    return any(_asks(node) for node in ast.walk(tree))
-
-
-def _asks(node: ast.AST) -> bool:
-    """Return whether a comparison or a `match` tests for an opcode by name, or looks it up in a constant."""
-    if isinstance(node, ast.Match):
-        return _is_opcode(node.subject)
-    if isinstance(node, ast.Subscript):
-        return _is_name(node.value) and _is_opcode(node.slice)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
-        return _is_name(node.func.value) and any(map(_is_opcode, node.args))
-    if not isinstance(node, ast.Compare):
-        return False
-    sides = [node.left, *node.comparators]
-    return any(_is_opcode(side) for side in sides) and any(_is_name(side) for side in sides)
-
-
-def _is_opcode(node: ast.expr) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name in ("opcode", "full_opcode")
-
-
-def _is_name(node: ast.expr) -> bool:
-    """Return whether this is a string, several strings, or a constant of the module."""
-    if isinstance(node, ast.Tuple | ast.Set | ast.List):
-        return any(_is_name(item) for item in node.elts)
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and not node.value.startswith(".")
-    return isinstance(node, ast.Name) and node.id.isupper()
-
-
 def test_no_other_module_asks_for_opcodes() -> None:
-    asking = {
-        path.relative_to(ROOT).as_posix()
-        for path in ROOT.rglob("*.py")
-        if "isa" not in path.relative_to(ROOT).parts and _compares_opcodes(path)
-    }
+    asking = set(list_comparisons(read_sources(ROOT)))
     exceptions = {
         name for name in asking for prefix in OPCODES_ELSEWHERE if name == prefix or name.startswith(f"{prefix}/")
     }

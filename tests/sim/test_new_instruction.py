@@ -18,8 +18,18 @@ from pyptx.sim.semantics import async_copy as semantics
 
 async_copy.MEANING["warpcp.async"] = "Copy 4 bytes per lane from global to shared memory, a warp together."
 async_copy.TRAITS["warpcp.async"] = "issues:cp.async"
-row = form("warpcp.async.sync.aligned.b32  [a@shared:w], [b@global], size:imm[4..4]", see="", since="8.0,sm_80")
-async_copy.FORMS += (row,)
+async_copy.MEANING["warpcp.close"] = "End a group of copies."
+async_copy.TRAITS["warpcp.close"] = "commits:cp.async"
+async_copy.MEANING["warpcp.finish"] = "Wait for all but the newest groups of copies."
+async_copy.TRAITS["warpcp.finish"] = "lands:cp.async"
+async_copy.FORMS += tuple(
+    form(line, see="", since="8.0,sm_80")
+    for line in (
+        "warpcp.async.sync.aligned.b32  [a@shared:w], [b@global], size:imm[4..4]",
+        "warpcp.close",
+        "warpcp.finish  n:imm",
+    )
+)
 semantics.BUILDERS["warpcp"] = semantics.BUILDERS["cp"]
 
 module = parse('''.version 8.5
@@ -50,7 +60,17 @@ print((x == y).all(), *[finding.rule.code for finding in result.hazards])
 """
 
 
-@pytest.mark.parametrize(("wait", "output"), [("cp.async.wait_all;", "True"), ("", "False PTX0931")])
+@pytest.mark.parametrize(
+    ("wait", "output"),
+    [
+        ("cp.async.wait_all;", "True"),
+        ("cp.async.commit_group; cp.async.wait_group 0;", "True"),
+        ("warpcp.close; warpcp.finish 0;", "True"),
+        ("warpcp.close; warpcp.finish 1;", "False PTX0931"),
+        ("warpcp.finish 0;", "False PTX0931"),
+        ("", "False PTX0931"),
+    ],
+)
 def test_a_row_its_traits_and_semantics_make_an_asynchronous_collective(wait: str, output: str) -> None:
     run = subprocess.run([sys.executable, "-c", _PROGRAM, wait], capture_output=True, text=True, check=False)
     assert (run.stdout.strip(), run.stderr) == (output, "")

@@ -3,6 +3,7 @@ instructions do more than compute, TRAITS (instruction -> words of `traits.Trait
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cache
 from importlib import import_module
 
@@ -44,7 +45,8 @@ def meanings() -> dict[str, str]:
 
 @cache
 def traits() -> dict[str, str]:
-    """Return what instructions do beyond computing, keyed as `meanings` is."""
+    """Return what instructions do beyond computing, keyed as `meanings` is, or by a longer name where the meanings of
+    several instructions are one."""
     return {
         name: words
         for section in SECTIONS
@@ -55,10 +57,23 @@ def traits() -> dict[str, str]:
 def find_name(words: tuple[str, ...]) -> str:
     """Return the name of the instruction that an opcode and its modifiers spell, which `meanings` explains: the longest
     that they begin with; an empty one for an unknown opcode."""
-    names = meanings()
+    return _find_longest(words, meanings())
+
+
+def find_traits(words: tuple[str, ...]) -> str:
+    """Return the words of `traits` for the instruction that an opcode and its modifiers spell."""
+    return traits().get(_find_longest(words, _collect_names()), "")
+
+
+@cache
+def _collect_names() -> frozenset[str]:
+    return frozenset((*meanings(), *traits()))
+
+
+def _find_longest(words: tuple[str, ...], names: Container[str]) -> str:
     for count in range(len(words), 0, -1):
-        prefix = ".".join(words[:count])
-        for name in (prefix, prefix.partition("::")[0]):
+        *before, last = words[:count]
+        for name in (".".join((*before, last)), ".".join((*before, last.partition("::")[0]))):
             if name in names:
                 return name
     return ""

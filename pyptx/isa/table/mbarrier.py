@@ -21,15 +21,15 @@ MEANING = {
 }
 TRAITS = {
     "mbarrier.init": "opaque:mbarrier initializes",
-    "mbarrier.inval": "opaque:mbarrier",
-    "mbarrier.expect_tx": "opaque:mbarrier signals",
-    "mbarrier.complete_tx": "opaque:mbarrier signals",
-    "mbarrier.arrive": "opaque:mbarrier signals",
-    "mbarrier.arrive_drop": "opaque:mbarrier signals",
+    "mbarrier.inval": "opaque:mbarrier frees:mbarrier",
+    "mbarrier.expect_tx": "opaque:mbarrier signals:expectation",
+    "mbarrier.complete_tx": "opaque:mbarrier signals:completion",
+    "mbarrier.arrive": "opaque:mbarrier signals:arrival",
+    "mbarrier.arrive_drop": "opaque:mbarrier signals:drop",
     "mbarrier.test_wait": "opaque:mbarrier tests",
     "mbarrier.try_wait": "opaque:mbarrier tests suspends:phase",
     "mbarrier.check_layout": "opaque:mbarrier",
-    "cp.async.mbarrier.arrive": "opaque:mbarrier signals commits:cp.async",
+    "cp.async.mbarrier.arrive": "opaque:mbarrier signals:arrival commits:cp.async",
 }
 
 _SEE = "parallel-synchronization-and-communication-instructions-mbarrier"

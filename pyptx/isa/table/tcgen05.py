@@ -25,11 +25,12 @@ TRAITS = {
     "tcgen05.relinquish_alloc_permit": "tensor frees:permit",
     "tcgen05.ld": "tensor issues:tcgen05.ld",
     "tcgen05.st": "tensor issues:tcgen05.st",
-    "tcgen05.wait": "tensor lands:tcgen05",
-    "tcgen05.cp": "tensor issues:tcgen05",
-    "tcgen05.shift": "tensor issues:tcgen05",
+    "tcgen05.wait::ld": "tensor lands:tcgen05.ld",
+    "tcgen05.wait::st": "tensor lands:tcgen05.st",
+    "tcgen05.cp": "tensor moves:copy issues:tcgen05",
+    "tcgen05.shift": "tensor moves:shift issues:tcgen05",
     "tcgen05.fence": "tensor orders:tcgen05",
-    "tcgen05.commit": "tensor commits:tcgen05 signals",
+    "tcgen05.commit": "tensor commits:tcgen05 signals:arrival",
 }
 
 _SEE = "tcgen05-instructions-tcgen05"

@@ -15,7 +15,7 @@ MEANING = {
 }
 TRAITS = {
     "tensormap.replace": "opaque:tensormap",
-    "tensormap.cp_fenceproxy": "opaque:tensormap",
+    "tensormap.cp_fenceproxy": "opaque:tensormap orders:tensormap",
     "clusterlaunchcontrol.try_cancel": "issues:launch",
 }
 

@@ -78,6 +78,14 @@ class Family(IntEnum):
         return self in _ASYNC
 
 
+class Movement(StrEnum):
+    """How an operation of the tensor core moves data, as the instruction table's `MOVES` says; a product does not."""
+
+    NONE = ""
+    COPY = "copy"
+    SHIFT = "shift"
+
+
 ENGINES = {
     Family.CP_ASYNC: "cp.async", Family.ST_ASYNC: "store", Family.BULK_LOAD: "bulk", Family.BULK_STORE: "bulk",
     Family.WGMMA: "wgmma", Family.TCGEN05: "tcgen05", Family.TMEM_LD: "tcgen05.ld", Family.TMEM_ST: "tcgen05.st",
@@ -120,6 +128,7 @@ class Access:
     readonly: bool = False
     red: bool = False
     family: Family = Family.THREAD
+    movement: Movement = Movement.NONE
 
     @property
     def strong(self) -> bool:

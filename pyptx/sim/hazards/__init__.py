@@ -6,13 +6,26 @@ docs/hazards.md lists the calls.
 
 from __future__ import annotations
 
-from pyptx.sim.base.events import Access, Bytes, Family, Place, Scope, Sem, Space, atomic, load, store, tensor_cells
+from pyptx.sim.base.events import (
+    Access,
+    Bytes,
+    Family,
+    Movement,
+    Place,
+    Scope,
+    Sem,
+    Space,
+    atomic,
+    load,
+    store,
+    tensor_cells,
+)
 from pyptx.sim.hazards.engine import Hazards
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.reports.findings import Agent, Finding, Ledger, show
 from pyptx.sim.rules import RULES
 
 __all__ = [
-    "RULES", "Access", "Agent", "Bytes", "Family", "Finding", "Group", "Hazards", "Ledger", "Place", "Scope", "Sem",
-    "Space", "atomic", "load", "show", "store", "tensor_cells",
+    "RULES", "Access", "Agent", "Bytes", "Family", "Finding", "Group", "Hazards", "Ledger", "Movement", "Place",
+    "Scope", "Sem", "Space", "atomic", "load", "show", "store", "tensor_cells",
 ]  # fmt: skip

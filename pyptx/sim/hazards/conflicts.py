@@ -9,7 +9,7 @@ import numpy as np
 
 from pyptx.diagnostics import Rule
 from pyptx.sim import rules
-from pyptx.sim.base.events import Access, Clock, Family, Ints, Mask, Scope, Space
+from pyptx.sim.base.events import Access, Clock, Family, Ints, Mask, Movement, Scope, Space
 from pyptx.sim.hazards.clocks import (
     AFTER,
     CROSSED_GLOBAL,
@@ -320,11 +320,6 @@ def _is_morally_strong(state: State, access: Access, refs: Ints, threads: Ints) 
     return strong & (records.get_scopes(record) >= least_scope) & (int(access.scope) >= least_scope)
 
 
-def is_shift(access: Access) -> bool:
-    """Tell whether `tcgen05.shift` makes an access."""
-    return access.place.text.startswith("tcgen05.shift")
-
-
 def _is_in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     """Tell which tensor-memory operations the hardware keeps in order, as those of one thread's pipeline."""
     records, record = state.records, refs >> 6
@@ -334,10 +329,10 @@ def _is_in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mas
     if access.family is Family.TCGEN05:
         mine = records.mask[record] == (np.int64(1) << (threads & 31))
         pipeline = same_warp & mine & (records.get_families(record) == Family.TCGEN05)
-        if is_shift(access):
+        if access.movement is Movement.SHIFT:
             # Copies are in order with products, not with shifts (Implicitly pipelined tcgen05 instructions).
-            earlier_texts = [records.get_access(number).place.text for number in record.tolist()]
-            pipeline &= np.array([not text.startswith("tcgen05.cp") for text in earlier_texts])
+            movements = [records.get_access(number).movement for number in record.tolist()]
+            pipeline &= np.array([movement is not Movement.COPY for movement in movements])
         if pipeline.all():
             return pipeline
         moves = (records.get_families(record) == Family.TMEM_LD) | (records.get_families(record) == Family.TMEM_ST)

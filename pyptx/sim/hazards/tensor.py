@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.sim import rules
-from pyptx.sim.base.events import Access, Bytes, Family, Ints, Place, Space, tensor_cells
+from pyptx.sim.base.events import Access, Bytes, Family, Ints, Movement, Place, Space, tensor_cells
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
 from pyptx.sim.hazards.rows import Rows, get_row_bytes, make_rows
@@ -47,13 +47,16 @@ class TensorMemory:
         self._commits: dict[int, Commit] = {}
         self._moves: dict[tuple[int, Family], list[int]] = {}
         self._cta_group: dict[int, tuple[int, Place]] = {}
-        self._accesses: dict[tuple[Place, Space, int, bool, Family], Access] = {}
+        self._accesses: dict[tuple[Place, Space, int, bool, Family, Movement], Access] = {}
 
-    def _make_access(self, place: Place, space: Space, length: int, writes: bool, family: Family) -> Access:
-        key = (place, space, length, writes, family)
+    def _make_access(
+        self, place: Place, space: Space, length: int, writes: bool, family: Family, movement: Movement = Movement.NONE
+    ) -> Access:
+        key = (place, space, length, writes, family, movement)
         access = self._accesses.get(key)
         if access is None:
-            access = self._accesses[key] = Access(place, space, length, writes, not writes, family=family)
+            access = Access(place, space, length, writes, not writes, family=family, movement=movement)
+            self._accesses[key] = access
         return access
 
     def forget(self, threads: Ints) -> None:
@@ -173,15 +176,16 @@ class TensorMemory:
         reads: list[Bytes],
         writes: list[Bytes],
         cta_group: int = 1,
+        movement: Movement = Movement.NONE,
     ) -> None:
-        """Issue `tcgen05.mma`, `.cp` or `.shift`. An accumulator that is added to is both read and written."""
+        """Issue a product or a movement. An accumulator that is added to is both read and written."""
         self._check_cta_group(place, thread, cta_group)
         operation = self.state.begin_operation()
         column = self._find_column(thread)
         threads = np.array([thread], np.int64)
         for parts, writing in ((reads, False), (writes, True)):
             for part in parts:
-                access = self._make_access(place, part.space, part.length, writing, Family.TCGEN05)
+                access = self._make_access(place, part.space, part.length, writing, Family.TCGEN05, movement)
                 record = self._record(access, thread, column, operation)
                 self._pending.setdefault(thread, []).append(record)
                 self.tiles.run(access, threads, part, record)
@@ -195,7 +199,7 @@ class TensorMemory:
         writes: list[tuple[Space, Rows]],
         cta_group: int = 1,
     ) -> None:
-        """Issue the operations of several threads, which have the same number of rows of granules in each part."""
+        """Issue the products of several threads, which have the same number of rows of granules in each part."""
         ready = self._compare_operations(threads, place, reads, writes, cta_group)
         if ready is None:
             for at, thread in enumerate(threads.tolist()):

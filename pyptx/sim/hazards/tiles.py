@@ -13,7 +13,6 @@ from pyptx.sim.hazards.conflicts import (
     all_follow_plainly,
     clashes,
     follows_plainly,
-    is_shift,
 )
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.records import WRITES
@@ -161,7 +160,7 @@ class Tiles:
         if not len(refs):
             return True
         # Order never gets lost, and products of consecutive tiles repeat the query.
-        kind = access.family, is_shift(access), access.space, access.writes
+        kind = access.family, access.movement, access.space, access.writes
         query = *kind, threads.tobytes(), rows.tobytes(), refs.tobytes()
         if access.family in _OPERATIONS and self._ordered_queries.get(query) == self.state.clocks.epoch:
             return True

@@ -133,8 +133,8 @@ def prepare(
     builder.variables.place_shared(builder.codes[0].function)
     _mark_recursion(builder.codes)
     communicates = _communicates(builder.blocks)
-    cancels = any(".try_cancel" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
-    triggers = any(".launch_dependents" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
+    cancels = any(step.traits.get(Trait.ISSUES) == "launch" for b in builder.blocks for step in b.steps)
+    triggers = any(_lets_dependents_start(step) for b in builder.blocks for step in b.steps)
     pairs = any(_masks_rank(step.instruction) for block in builder.blocks for step in block.steps)
     dynamic = _find_dynamic_base(builder.codes) if _allocates(builder.blocks) else None
     return Program(
@@ -365,6 +365,10 @@ def _synchronizes(step: Step) -> bool:
     return any(modifier in (".acquire", ".release", ".acq_rel") for modifier in modifiers)
 
 
+def _lets_dependents_start(step: Step) -> bool:
+    return step.traits.get(Trait.MEETS) == "grid" and Trait.ARRIVES in step.traits
+
+
 def _may_suspend(step: Step) -> bool:
     return Trait.SUSPENDS in step.traits
 
@@ -403,7 +407,7 @@ def _find_declaration(name: str, scope: Scope, places: dict[Name, Place]) -> Nam
 def _mark_polling(blocks: list[Block], first: int) -> None:
     """Mark the blocks that jump back in a loop that polls."""
     polls = [any(_polls(step) for step in block.steps) for block in blocks[first:]]
-    tests = [any(_tests(step) for step in block.steps) for block in blocks[first:]]
+    tests = [any(tests_mbarrier(step) for step in block.steps) for block in blocks[first:]]
     for block in blocks[first:]:
         for target in block.targets if block.ending in (BRANCH, TABLE) else ():
             if target <= block.pc:
@@ -418,7 +422,7 @@ def _polls(step: Step) -> bool:
     return Trait.PAUSES in step.traits
 
 
-def _tests(step: Step) -> bool:
+def tests_mbarrier(step: Step) -> bool:
     """Return whether a step tests an mbarrier without suspending lanes; a wait that suspends needs no parking."""
     return Trait.TESTS in step.traits and Trait.SUSPENDS not in step.traits
 

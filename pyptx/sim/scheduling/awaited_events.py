@@ -10,6 +10,8 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.diagnostics import format_count
 from pyptx.ir import opcode_span
+from pyptx.isa.lookup import find_traits
+from pyptx.isa.traits import Trait
 from pyptx.sim.base.events import Place
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
@@ -208,7 +210,7 @@ class BatchKnowledge:
             mask = offsets == place
             if mask.any():
                 threads_by_instruction[id(site.instruction)] = list_threads(self.state, lanes, mask)
-                if site.instruction.modifiers[:1] == (".init",):
+                if Trait.INITIALIZES in find_traits(site.instruction.opcode, site.instruction.modifiers):
                     init = Place(site.origin, site.instruction.full_opcode)
                 if ".expect_tx" in site.instruction.modifiers:
                     expect = Place(site.origin, site.instruction.full_opcode)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyptx.isa.traits import Trait
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.state import State
@@ -14,7 +15,7 @@ from pyptx.sim.state.barriers import Waiter
 def resume_allocated(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
     """Return the lanes that continue after an allocation or deallocation; lanes without columns wait."""
     tensor = state.machine.memory.tensor
-    if ".dealloc" in block.steps[0].instruction.modifiers:
+    if Trait.FREES in block.steps[0].traits:
         waiters, state.columns = state.columns, []
         for item in waiters:
             state.push(item.depth, item.pc, item.lanes)

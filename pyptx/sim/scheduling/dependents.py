@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.isa.traits import Trait
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.state import State
@@ -54,7 +55,7 @@ def resume_waiting(state: State) -> bool:
 
 
 def _is_wait(step: Step) -> bool:
-    return ".wait" in step.instruction.modifiers
+    return Trait.ARRIVES not in step.traits
 
 
 def _trigger_dependents(state: State, lanes: Lanes) -> None:

@@ -15,9 +15,10 @@ from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
 from pyptx.ir import opcode_span
 from pyptx.sim import rules
+from pyptx.sim.base.events import Place
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.program.blocks import Block
+from pyptx.sim.program.blocks import Block, tests_mbarrier
 from pyptx.sim.reports.graph import Hang, HangReport, choose_verb, explain
 from pyptx.sim.rules import REMEDIES
 from pyptx.sim.scheduling.absent_lanes import explain_waiting
@@ -55,11 +56,19 @@ def make_livelock(state: State, polling: list[tuple[int, Lanes]]) -> PtxError:
         text = f"no progress: {agents} {choose_verb(agents, 'runs', 'run')} forever; {loop_text}"
         return Hang([rules.LIVELOCK.report(opcode_span(loop[0].steps[0].instruction), text)], report)
     agents, place = node.waiters[0]
-    is_poll = node.kind == "memory" or "test_wait" in place.text
+    is_poll = node.kind == "memory" or place in _list_tests(state, polling)
     verbs = ("polls", "poll") if is_poll else ("waits for", "wait for")
     text = f"no progress: {agents} {choose_verb(agents, *verbs)} {node.what}: {node.missing}; {loop_text}"
     diagnostic = rules.LIVELOCK.report(place.origin, text, help=REMEDIES[rules.LIVELOCK.code])
     return Hang([replace(diagnostic, details=tuple(report.summarize()))], report)
+
+
+def _list_tests(state: State, polling: list[tuple[int, Lanes]]) -> list[Place]:
+    """Return the places in these loops that test an mbarrier without suspending lanes."""
+    steps = [
+        step for pc, _ in polling for block in find_loop(state, pc) for step in block.steps if tests_mbarrier(step)
+    ]
+    return [Place(opcode_span(step.instruction), step.instruction.full_opcode) for step in steps]
 
 
 def explain_hang(state: State, polling: Sequence[tuple[int, Lanes]] = ()) -> HangReport:

@@ -242,7 +242,7 @@ def make_bar_matcher(number: int) -> Callable[[Step], Operand | None]:
         instruction = step.instruction
         if step.traits.get(Trait.MEETS) != "cta":
             return None
-        index = 1 if ".red" in instruction.modifiers else 0
+        index = 1 if Trait.REDUCES in step.traits else 0
         operand = instruction.operands[index]
         return None if isinstance(operand, ImmediateOperand) and int(operand.value) != number else operand
 
@@ -251,7 +251,7 @@ def make_bar_matcher(number: int) -> Callable[[Step], Operand | None]:
 
 def match_cluster_arrival(step: Step) -> Operand | None:
     """Return an operand if the instruction arrives at the barrier of its cluster."""
-    arrives = step.traits.get(Trait.MEETS) == "cluster" and ".arrive" in step.instruction.modifiers
+    arrives = step.traits.get(Trait.MEETS) == "cluster" and Trait.ARRIVES in step.traits
     return LabelOperand("") if arrives else None
 
 

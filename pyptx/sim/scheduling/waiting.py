@@ -55,26 +55,20 @@ def may_pass(state: State, block: Block, lanes: Lanes) -> bool:
 
 
 def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
-    step = block.steps[-1]
-    if step.traits[Trait.MEETS] == "grid":
+    threads = block.steps[-1].traits[Trait.MEETS]
+    if threads == "grid":
         execute_guarded(state, block, depth, lanes)
-        return
-    modifiers = [m[1:] for m in step.instruction.modifiers if m not in (".cta", ".aligned")]
-    if modifiers[0] == "warp":
+    elif threads == "warp":
         state.warps_waiting.append(Waiter(lanes, block.pc + 1, depth, block.pc))
         release_warps(state)
-    elif modifiers[0] == "cluster":
-        if state.sink is not None:
-            state.sink.on_come(block, depth, lanes)
-        _wait_for_cluster(state, block, depth, lanes, modifiers[1])
     else:
         if state.sink is not None:
             state.sink.on_come(block, depth, lanes)
-        _wait_for_cta_barrier(state, block, depth, lanes, modifiers)
+        (_wait_for_cluster if threads == "cluster" else _wait_for_cta_barrier)(state, block, depth, lanes)
 
 
-def _wait_for_cluster(state: State, block: Block, depth: int, lanes: Lanes, kind: str) -> None:
-    if kind == "arrive":
+def _wait_for_cluster(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    if Trait.ARRIVES in block.steps[-1].traits:
         if state.sink is not None:
             state.sink.on_cluster_arrive(block.steps[-1], lanes, state.clusters.phase)
         state.clusters.arrive(lanes)
@@ -84,12 +78,11 @@ def _wait_for_cluster(state: State, block: Block, depth: int, lanes: Lanes, kind
     release(state)
 
 
-def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, modifiers: list[str]) -> None:
+def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     step = block.steps[-1]
     operands = list(step.instruction.operands)
-    reduces = modifiers[0] == "red"
     predicate = None
-    if reduces:
+    if Trait.REDUCES in step.traits:
         predicate = _read_predicate(state, operands.pop(), step, block, lanes)
         operands.pop(0)
     numbers = state.read_value(operands[0], step, block, lanes)
@@ -109,7 +102,7 @@ def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, 
                 state.sink.on_barrier_arrive(step, arriving, number, count)
             votes = None if predicate is None else predicate[np.isin(lanes.index, arriving.index)]
             state.barriers.arrive(arriving, number, count, votes)
-            if modifiers[0] == "arrive":
+            if Trait.ARRIVES in step.traits:
                 state.push(depth, block.pc + 1, arriving)
             else:
                 state.barriers.waiters.setdefault(number, []).append(Waiter(arriving, block.pc + 1, depth, block.pc))
@@ -159,7 +152,7 @@ def _release_barrier(state: State, number: int) -> None:
 def _reduce(state: State, block: Block, lanes: Lanes, arrivals: Array, votes: Array) -> None:
     """Write the result of a reducing barrier."""
     instruction = block.steps[-1].instruction
-    if ".red" not in instruction.modifiers:
+    if Trait.REDUCES not in block.steps[-1].traits:
         return
     target = instruction.operands[0]
     assert isinstance(target, RegisterOperand | LabelOperand)
@@ -194,12 +187,10 @@ def _find_plain_barrier(step: Step) -> int:
     """Return the number of a barrier that waits for the whole CTA without guard or reduction, `_WARP` for one of the
     warp, else -1."""
     instruction = step.instruction
-    if instruction.modifiers[:1] == (".warp",):
+    if step.traits[Trait.MEETS] == "warp":
         return _WARP if instruction.predicate is None else -1
     first = instruction.operands[0] if instruction.operands else None
-    plain = (
-        instruction.predicate is None and ".sync" in instruction.modifiers and ".cluster" not in instruction.modifiers
-    )
+    plain = instruction.predicate is None and step.traits.keys().isdisjoint((Trait.ARRIVES, Trait.REDUCES))
     if not plain or len(instruction.operands) != 1 or not isinstance(first, ImmediateOperand):
         return -1
     return int(first.value)

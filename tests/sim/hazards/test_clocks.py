@@ -8,7 +8,21 @@ import numpy as np
 import pytest
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Place, Scope, Sem, Space, atomic, load, store
+from pyptx.sim.hazards import (
+    Access,
+    Bytes,
+    Family,
+    Group,
+    Hazards,
+    Movement,
+    Place,
+    Scope,
+    Sem,
+    Space,
+    atomic,
+    load,
+    store,
+)
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.hazards.tensor import tensor_cells
 
@@ -210,13 +224,15 @@ def test_a_tcgen05_fence_of_another_cluster_orders_no_operation_of_this_one(fenc
     assert [finding.rule.code for finding in engine.findings] == ([] if fences else ["PTX0937"])
 
 
-@pytest.mark.parametrize(("opcode", "codes"), [("tcgen05.shift", {"PTX0935"}), ("tcgen05.mma", set[str]())])
-def test_a_copy_to_tensor_memory_is_in_order_with_products_but_not_with_shifts(opcode: str, codes: set[str]) -> None:
+@pytest.mark.parametrize(("movement", "codes"), [(Movement.SHIFT, {"PTX0935"}), (Movement.NONE, set[str]())])
+def test_a_copy_to_tensor_memory_is_in_order_with_products_but_not_with_shifts(
+    movement: Movement, codes: set[str]
+) -> None:
     ctas = Ctas()
     ctas.engine.tensor.alloc(ctas.threads(0, range(32)), place(3), 0, 32)
     cells = tensor_cells(ctas.grid.find_tensor_base(0), 0, 32)
-    ctas.engine.tensor.operate(0, Place(Span(4, 1), "tcgen05.cp.cta_group::1.128x256b"), [], [cells])
-    ctas.engine.tensor.operate(0, Place(Span(5, 1), f"{opcode}.cta_group::1"), [cells], [cells])
+    ctas.engine.tensor.operate(0, place(4), [], [cells], movement=Movement.COPY)
+    ctas.engine.tensor.operate(0, place(5), [cells], [cells], movement=movement)
     assert {finding.rule.code for finding in ctas.engine.findings} == codes
 
 

@@ -26,14 +26,11 @@ Inner = Callable[..., None]
 
 
 def hook(step: Step, inner: Inner) -> Inner | None:
-    """Return a function that runs a copy and reports it; bulk and tensor copies report themselves."""
-    words = split_modifiers(step.instruction)
+    """Return a function that runs a copy of lanes, or an arrival of copies, and reports it."""
     if step.traits.get(Trait.ISSUES) == "store":
         return partial(_store_and_signal, inner, make_place(step.instruction), Trait.UPDATES in step.traits)
     if Trait.SIGNALS in step.traits:
-        return partial(_arrive, inner, "noinc" in words)
-    if "bulk" in words:
-        return None
+        return partial(_arrive, inner, "noinc" in split_modifiers(step.instruction))
     names = [operand.name for operand in step.plan.signature] if step.plan is not None else []
     place = make_place(step.instruction)
     return partial(_copy, inner, place, "ignore" in names, "from" in names)
@@ -152,11 +149,9 @@ def _make_store_access(place: Place, size: int, reduces: bool) -> Access:
     return Access(place, Space.SHARED, size, True, False, family=Family.ST_ASYNC)
 
 
-def hook_request(step: Step, inner: Inner) -> Inner | None:
+def hook_request(step: Step, inner: Inner) -> Inner:
     """Return a function that runs a request to cancel a cluster's launch, whose response is written like a bulk
     copy."""
-    if ".try_cancel" not in step.instruction.modifiers:
-        return None
     return partial(_request, inner, ".multicast::cluster::all" in step.instruction.modifiers)
 
 
@@ -213,15 +208,18 @@ def _list_cluster_offsets(site: Site, offset: int, everywhere: bool) -> list[int
 
 def make_group_event(step: Step) -> Callable[..., None] | None:
     """Return the function that reports the end of a group, or a wait for groups."""
-    words = split_modifiers(step.instruction)
     place = make_place(step.instruction)
-    if "commit_group" in words:
-        return partial(_commit_bulk if "bulk" in words else _commit, place)
-    if "wait_group" in words and "bulk" in words:
-        return partial(_wait_bulk, place, "read" in words)
-    if "wait_group" in words or "wait_all" in words:
-        return partial(_wait, "wait_all" in words)
-    return None
+    match step.traits:
+        case {Trait.COMMITS: "bulk"}:
+            return partial(_commit_bulk, place)
+        case {Trait.COMMITS: "cp.async"}:
+            return _commit
+        case {Trait.LANDS: "bulk"}:
+            return partial(_wait_bulk, place, "read" in split_modifiers(step.instruction))
+        case {Trait.LANDS: "cp.async"}:
+            return _wait if step.instruction.operands else _wait_for_all
+        case _:
+            return None
 
 
 def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Session, Lanes | None]:
@@ -241,13 +239,19 @@ def _wait_bulk(place: Place, read: bool, machine: Batch, lanes: Lanes, mask: Any
         checks.engine.copies.wait_bulk(checks.group_lanes(active), place, int(pending), read)
 
 
-def _commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+def _commit(machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks, active = _mask_lanes(machine, lanes, mask)
     if active is not None:
         checks.engine.copies.commit_cp(checks.group_lanes(active))
 
 
-def _wait(everything: bool, machine: Batch, lanes: Lanes, mask: Any, pending: Any = 0) -> None:
+def _wait(machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:
     checks, active = _mask_lanes(machine, lanes, mask)
     if active is not None:
-        checks.engine.copies.wait_cp(checks.group_lanes(active), int(pending), everything)
+        checks.engine.copies.wait_cp(checks.group_lanes(active), int(pending))
+
+
+def _wait_for_all(machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is not None:
+        checks.engine.copies.wait_cp(checks.group_lanes(active), everything=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
+from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Group, Place, Scope, Sem
@@ -26,22 +27,22 @@ def hook(step: Step, inner: Inner) -> Inner | None:
     """Return a function that runs an mbarrier instruction and reports it."""
     words = split_modifiers(step.instruction)
     scope = find_scope(words, Scope.CTA)
-    match step.instruction.modifiers[0]:
-        case ".init":
+    match step.traits:
+        case {Trait.INITIALIZES: _}:
             return partial(_init, inner)
-        case ".inval":
+        case {Trait.FREES: _}:
             return partial(_inval, inner)
-        case ".expect_tx":
+        case {Trait.SIGNALS: "expectation"}:
             return partial(_expect, inner)
-        case ".complete_tx":
+        case {Trait.SIGNALS: "completion"}:
             return partial(_complete, inner)
-        case ".arrive" | ".arrive_drop":
+        case {Trait.SIGNALS: signal}:
             qualifiers = {
-                "sem": find_sem(words, Sem.RELEASE), "scope": scope, "drop": "arrive_drop" in words,
+                "sem": find_sem(words, Sem.RELEASE), "scope": scope, "drop": signal == "drop",
                 "no_complete": "noComplete" in words,
             }  # fmt: skip
             return partial(_arrive, inner, "expect_tx" in words, qualifiers)
-        case ".test_wait" | ".try_wait":
+        case {Trait.TESTS: _}:
             return partial(_wait, inner, "parity" in words, {"sem": find_sem(words, Sem.ACQUIRE), "scope": scope})
         case _:
             return None

@@ -79,7 +79,7 @@ class Session(Observer):
         if self.grid is None:
             self.grid = self._record_launch(machine, slots)
             waits = any(
-                s.traits.get(Trait.MEETS) == "grid" and ".wait" in s.instruction.modifiers
+                s.traits.get(Trait.MEETS) == "grid" and Trait.ARRIVES not in s.traits
                 for b in machine.program.blocks for s in b.steps
             )  # fmt: skip
             if "dependents" in self.selection.optional and waits and self.overlap is Overlap.NONE:

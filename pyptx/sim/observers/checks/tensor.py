@@ -14,12 +14,13 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.isa.fragments.tensor_memory import tmem_registers
+from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import locate_objects, select_lanes
 from pyptx.sim.execution.machine import Batch
-from pyptx.sim.hazards import Group, Place, Space
+from pyptx.sim.hazards import Group, Movement, Place, Space
 from pyptx.sim.hazards.rows import Rows, get_row_bytes, place_at_bases
 from pyptx.sim.observers.checks import layouts
 from pyptx.sim.observers.checks.accesses import split_modifiers
@@ -35,17 +36,19 @@ def hook(step: Step, inner: Inner) -> Inner | None:
     """Return a function that runs a tcgen05 instruction and reports it."""
     words = split_modifiers(step.instruction)
     pair = 2 if "cta_group::2" in words else 1
-    match step.instruction.modifiers[0]:
-        case ".alloc":
+    match step.traits:
+        case {Trait.ALLOCATES: _}:
             return partial(_alloc, inner, pair, "exclusive" in words)
-        case ".dealloc":
+        case {Trait.FREES: "columns"}:
             return partial(_dealloc, inner)
-        case ".ld" | ".st" as name:
-            return partial(_move, inner, inner.args[0], name == ".st")  # pyright: ignore[reportFunctionMemberAccess]
-        case ".commit":
+        case {Trait.ISSUES: "tcgen05.ld" | "tcgen05.st" as engine}:
+            move: Move = inner.args[0]  # pyright: ignore[reportFunctionMemberAccess]
+            return partial(_move, inner, move, engine == "tcgen05.st")
+        case {Trait.COMMITS: _}:
             return partial(_commit, inner, pair)
-        case ".mma" | ".cp" | ".shift":
-            return partial(_operate, inner, step.instruction.modifiers[0] == ".mma", pair)
+        case {Trait.ISSUES: _}:
+            movement = Movement(step.traits.get(Trait.MOVES, ""))
+            return partial(_operate, inner, Trait.MULTIPLIES in step.traits, movement, pair)
         case _:
             return None
 
@@ -53,12 +56,12 @@ def hook(step: Step, inner: Inner) -> Inner | None:
 def make_event(step: Step) -> Callable[..., None] | None:
     """Return the function that reports a wait, a fence or the end of allocations."""
     place = make_place(step.instruction)
-    match step.instruction.modifiers[0]:
-        case ".wait::ld" | ".wait::st" as name:
-            return partial(_wait, place, name == ".wait::st")
-        case ".fence::before_thread_sync" | ".fence::after_thread_sync" as name:
-            return partial(_fence, "before" in name)
-        case ".relinquish_alloc_permit":
+    match step.traits:
+        case {Trait.LANDS: engine}:
+            return partial(_wait, place, engine == "tcgen05.st")
+        case {Trait.ORDERS: _}:
+            return partial(_fence, "fence::before_thread_sync" in split_modifiers(step.instruction))
+        case {Trait.FREES: "permit"}:
             return partial(_relinquish, place)
         case _:
             return None
@@ -149,7 +152,9 @@ def _move(
     inner(site, lanes, mask, space, address, outs, *operands)
 
 
-def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes, mask: Any, *operands: Any) -> None:
+def _operate(
+    inner: Inner, multiplies: bool, movement: Movement, pair: int, site: Site, lanes: Lanes, mask: Any, *operands: Any
+) -> None:
     """Run a product, copy or shift for each issuing lane in turn, or equal products as one, and report their
     accesses."""
     checks, place = locate_session(site)
@@ -176,7 +181,7 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         reads, writes = ([get_row_bytes(space, access_rows, 0) for space, access_rows in part] for part in rows)
         for index, used in enumerate(trace.byte_counts):
             reads[index] = replace(reads[index], length=used)
-        tensor.operate(checks.group_lanes(lane).first, place, reads, writes, pair)
+        tensor.operate(checks.group_lanes(lane).first, place, reads, writes, pair, movement)
         if checks.unread is not None:
             checks.unread.operate(place, checks.group_lanes(lane).first, *rows, multiplies)
         layouts.check_tensor_operands(

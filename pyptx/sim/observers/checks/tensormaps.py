@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.isa.traits import Trait
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import select_lanes
 from pyptx.sim.hazards import Access, Place, Space
@@ -23,7 +24,7 @@ _UNIT = 16
 def hook(step: Step, inner: Inner) -> Inner:
     """Return a function that changes or copies a map and reports it."""
     place = make_place(step.instruction)
-    return partial(_copy if ".cp_fenceproxy" in step.instruction.modifiers else _replace, inner, place)
+    return partial(_copy if Trait.ORDERS in step.traits else _replace, inner, place)
 
 
 def _record_accesses(

@@ -16,6 +16,7 @@ from pyptx.check.body import Step
 from pyptx.ir import LabelOperand, RegisterOperand, VectorOperand
 from pyptx.ir.operands import Operand
 from pyptx.isa.descriptors import WgmmaDescriptor
+from pyptx.isa.traits import Trait
 from pyptx.numbers import compute_type_bits
 from pyptx.sim import rules as hazards
 from pyptx.sim.base.formats import Array
@@ -26,7 +27,7 @@ from pyptx.sim.hazards.rows import Rows, merge_granules, place_at_bases
 from pyptx.sim.observers.checks import layouts
 from pyptx.sim.observers.checks.descriptors import report_overlap, report_start
 from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
-from pyptx.sim.program.blocks import find_names
+from pyptx.sim.program.blocks import find_names, is_product
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.wgmma import Spelling
 from pyptx.sim.state import warpgroups as wg
@@ -44,7 +45,7 @@ Numbering = Callable[[str], int | None]
 def hook(step: Step, inner: Inner, numbering: Numbering, read_registers: Registers) -> Inner | None:
     """Return a function that runs a product and reports it. `read_registers` are those that other instructions
     read."""
-    if ".mma_async" not in step.instruction.modifiers:
+    if not is_product(step):
         return None
     product: Spelling = inner.args[0]  # pyright: ignore[reportFunctionMemberAccess]
     operands = step.instruction.operands
@@ -59,12 +60,12 @@ def hook(step: Step, inner: Inner, numbering: Numbering, read_registers: Registe
 def make_event(step: Step) -> Callable[..., None] | None:
     """Return the function that reports a fence, the end of a group or a wait for groups."""
     place = make_place(step.instruction)
-    match step.instruction.modifiers[0]:
-        case ".fence":
+    match step.traits:
+        case {Trait.ORDERS: _}:
             return partial(_fence, place)
-        case ".commit_group":
+        case {Trait.COMMITS: _}:
             return partial(_commit, place)
-        case ".wait_group":
+        case {Trait.LANDS: _}:
             return partial(_wait, place)
         case _:
             return None
@@ -79,7 +80,7 @@ def number_registers(operand: Operand, numbering: Numbering) -> Registers:
 
 def is_sum(step: Step, name: str) -> bool:
     """Tell whether a register belongs to the accumulator of a `wgmma.mma_async`."""
-    return ".mma_async" in step.instruction.modifiers and name in find_names(step.instruction.operands[0])
+    return is_product(step) and name in find_names(step.instruction.operands[0])
 
 
 @lru_cache(maxsize=1024)

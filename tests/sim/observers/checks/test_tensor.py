@@ -156,3 +156,26 @@ def test_a_product_of_a_slot_that_was_not_waited_for_mentions_the_bytes_that_nob
         assert all("2304 bytes that `cp.async.bulk." in note for finding in findings for note in finding.notes)
         assert all("copied to `slots` were never read" in note for finding in findings for note in finding.notes)
         assert all(finding.notes for finding in findings)
+
+
+ONE_COPY = "tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;"
+COPY_THEN = """@%p2 mbarrier.init.shared::cta.b64 [bar], 1;
+mov.u32 %r5, b; shl.b32 %r4, %t, 5; add.u32 %r4, %r4, %r5;
+st.shared.v4.b32 [%r4], {{%t, %t, %t, %t}}; st.shared.v4.b32 [%r4+16], {{%t, %t, %t, %t}};
+fence.proxy.async.shared::cta; bar.sync 0;
+shr.u32 %r5, %r5, 4; cvt.u64.u32 %rd1, %r5; or.b64 %rd1, %rd1, 0x401000080000;
+@%p2 {copy}
+@%p2 {next}
+@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [bar];
+w: mbarrier.try_wait.parity.shared::cta.b64 %p3, [bar], 0; @!%p3 bra w;
+bar.sync 0; @!%p1 bra end;
+"""
+
+
+@pytest.mark.parametrize(
+    ("next_operation", "findings"), [(ONE_COPY, ()), ("tcgen05.shift.cta_group::1.down [%r1];", ("PTX0935",))]
+)
+def test_a_copy_is_in_order_with_copies_but_not_with_shifts(next_operation: str, findings: tuple[str, ...]) -> None:
+    text = add_allocation(COPY_THEN.format(copy=ONE_COPY, next=next_operation) + FREE + "end:")
+    text = text.replace(SPACE, f"{SPACE} .shared .align 128 .b8 b[4096];")
+    assert codes(by_schedule(text, words=128, block=128)) == {findings}

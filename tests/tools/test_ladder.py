@@ -14,7 +14,7 @@ import pytest
 from tools.examples import ladder
 from tools.examples.figures import Figures, Subject, measure_figures, read_figures
 from tools.examples.ladder import FIELD, ROWS, Row, list_steps, list_subjects
-from tools.examples.times import identify_example
+from tools.examples.times import identify_example, list_rates
 
 _NUMBER = re.compile(r"(?<![\w,.])\d[\d,]*\d|(?<![\w,.])\d")
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.title)
@@ -48,6 +48,12 @@ def test_other_numbers_of_a_step_stand_in_its_files(row: Row) -> None:
 @each_row
 def test_a_step_that_was_measured_to_be_slower_has_a_doubt(row: Row) -> None:
     assert row.doubt or all(rate >= before for before, rate, _ in row.list_measured())
+
+
+def test_tma_takes_more_from_l2_than_the_doubt_about_clusters_says() -> None:
+    rates, ring = list_rates("hopper/tma_ring"), read_figures()["hopper/tma_ring sm_90a"].values
+    (rate,) = (rate for place, rate in rates.items() if place.endswith("H200"))
+    assert rate * 1e12 / ring["intensity"] / (132 * 1980e6) > 35
 
 
 def test_a_table_shows_figures_and_rates_and_what_they_contradict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,14 +13,14 @@ from functools import cache
 from pathlib import Path
 
 from examples.parts.example import Example, find_example
-from tools.examples.account import Account, list_waves, make_account
+from tools.examples.account import L2, Account, list_waves, make_account
 from tools.examples.machines import MACHINES, Machine
 from tools.examples.times import identify_example
 
 STORED = Path("tests/examples/figures.json")
 DIGITS = 6
 """Significant digits of a stored figure."""
-SHARES = {"shared memory": "shared", "special functions": "special", "memory": "memory"}
+SHARES = {"shared memory": "shared", L2: "l2", "special functions": "special", "memory": "memory"}
 """Resources whose clocks are a figure, in those of the tensor cores."""
 
 
@@ -55,13 +55,16 @@ def measure_figures(subject: Subject) -> dict[str, float]:
 
 
 def measure_clocks(account: Account, machine: Machine) -> dict[str, float]:
-    """Return clocks of resources in those of the tensor cores, and the bytes that an SM receives in one of these."""
+    """Return clocks of resources in those of the tensor cores, and the bytes that an SM receives and L2 reads for it in
+    one of these."""
     tensor = account.clocks.get("tensor cores", 0.0)
     if not tensor:
         return {}
     figures = {short: account.clocks[name] / tensor for name, short in SHARES.items() if name in account.clocks}
     if machine.ingest and "loads into SMs" in account.clocks:
         figures["bytes"] = account.clocks["loads into SMs"] * machine.ingest / tensor
+    if machine.l2 and L2 in account.clocks:
+        figures["reads"] = account.clocks[L2] * machine.l2 / machine.sms / tensor
     return figures
 
 

@@ -93,8 +93,10 @@ ROWS = (
     ),
     Row(
         "Ampere 03, pipelined", subject("two_stage_gemm", AMPERE), subject("pipelined_gemm", AMPERE),
-        "fragments take {before[shared]:.1f} times as long to load from shared memory as to multiply",
-        "with `ldmatrix` and larger warp tiles, {after[shared]:.1f} times; {after[intensity]:.0f} FLOP per byte",
+        "L2 takes {before[l2]:.1f} times as long as the tensor cores, and fragments from shared memory "
+        "{before[shared]:.1f} times",
+        "{after[l2]:.1f} times with {after[intensity]:.0f} FLOP per byte; with `ldmatrix` and larger warp tiles "
+        "{after[shared]:.1f} times",
     ),
     Row(
         "Ampere 04, stream-K", subject("pipelined_gemm", AMPERE), subject("stream_k_gemm", AMPERE),
@@ -110,8 +112,8 @@ ROWS = (
     Row(
         "Hopper 03, TMA ring", subject("wgmma_tile", HOPPER), subject("tma_ring", HOPPER),
         "a load takes 510 clocks, its products 131: tensor cores idle 80 % of the time",
-        "two loads in flight, {after[flight]:,.0f} bytes; {after[bytes]:.0f} bytes per clock, of the 69 that an SM "
-        "receives",
+        "two loads in flight, {after[flight]:,.0f} bytes; {after[intensity]:.0f} FLOP per byte take {after[bytes]:.0f} "
+        "bytes per clock, of the 69 that an SM receives",
     ),
     Row(
         "Hopper 04, warp-specialized", subject("tma_ring", HOPPER), subject("warp_specialized", HOPPER),
@@ -120,10 +122,10 @@ ROWS = (
     ),
     Row(
         "Hopper 05, clusters", subject("warp_specialized", HOPPER), subject("cluster_gemm", HOPPER),
-        "L2 delivers 35 bytes per clock to each SM when all read; {before[bytes]:.0f} are needed",
-        "32 bytes per clock from L2, with half of `b` from the peer",
-        doubt="The 35 bytes are those of plain loads on an H800: L2 may limit TMA less, and the CTAs of a pair have to "
-        "wait for each other.",
+        "L2 delivers 35 bytes per clock to each SM when all read; {before[reads]:.0f} are needed",
+        "{after[reads]:.0f} bytes per clock from L2, with half of `b` from the peer",
+        doubt="The 35 bytes were measured with plain loads on an H800. Hopper 03 takes more on an H200, so they are no "
+        "limit of Hopper 04 there, while the CTAs of a pair have to wait for each other.",
     ),
     Row(
         "Hopper 06, persistent", subject("cluster_gemm", HOPPER, 8192), subject("persistent_gemm", HOPPER),

@@ -22,7 +22,7 @@ import numpy as np
 
 from examples.parts.cp_async_ring import count_row_bytes, make_ring, multiply_tiles
 from examples.parts.example import HALF, Array, Example, Run, Shape, count_gemm_flops
-from examples.parts.tile_order import find_grouped_tile
+from examples.parts.tile_order import TileOrder, find_grouped_tile
 from examples.parts.warp_tile import WarpTile, clear, count_tiles, refuse_shape
 from pyptx import Kernel, TensorSpec, Tile, intrinsic, kernel, ptx, reg
 from pyptx.types import bf16, f32, pred, u32
@@ -167,6 +167,7 @@ EXAMPLE = Example(
     sass=("LDGSTS.E.BYPASS", "LDSM.16.M88.4", "HMMA.16816.F32.BF16", "LDG.E.STRONG.GPU"),
     outputs=make_outputs,
     flops=count_gemm_flops,
+    order=TileOrder(BM, BN, BAND, is_cut=True),
     peer="matmul",
 )
 

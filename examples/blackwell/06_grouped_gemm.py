@@ -29,6 +29,7 @@ import numpy as np
 from examples.parts import tensor_memory
 from examples.parts.example import HALF, Array, Example, Run, draw_array, widen
 from examples.parts.tensor_memory import LANES, SLICE, OutputWarp
+from examples.parts.tile_order import COLUMN_BY_COLUMN, TileOrder
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, u32
@@ -234,6 +235,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.2D.2CTA", "UTMALDG.3D.2CTA", "UTCHMMA.2CTA", "LDTM.x64", "UTMASTG.2D", "STG.E.128"),
     draw=draw,
     flops=lambda shape: 2 * shape["t"] * shape["n"] * shape["k"],
+    order=TileOrder(ROWS * CTAS, COLUMNS, COLUMN_BY_COLUMN, ctas=CTAS),
     peer="grouped_matmul",
 )
 

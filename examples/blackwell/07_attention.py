@@ -46,6 +46,7 @@ from examples.parts.attention import attend, count_flops, draw
 from examples.parts.example import HALF, Array, Example, Run
 from examples.parts.row_softmax import LOWEST, raise_peak, weigh
 from examples.parts.tensor_memory import LANES, ROW_BYTES, SLICE
+from examples.parts.tile_order import HeadOrder
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32
@@ -293,6 +294,7 @@ EXAMPLE = Example(
     sass=("UTMALDG.3D", "UTCHMMA", "LDTM.x32", "STTM.x32", "MUFU.EX2", "FMNMX3", "USETMAXREG.TRY_ALLOC"),
     draw=draw,
     flops=count_flops,
+    order=HeadOrder(QUERIES * TILES),
     peer="attention cudnn_attention triton_attention",
 )
 

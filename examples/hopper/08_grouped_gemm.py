@@ -40,6 +40,7 @@ from examples.parts import epilogue, operand_ring
 from examples.parts.epilogue import BUFFERS, ROWS, SLICE, store_slice
 from examples.parts.example import HALF, Array, Example, Run, draw_array
 from examples.parts.operand_ring import OperandRing
+from examples.parts.tile_order import COLUMN_BY_COLUMN, TileOrder
 from examples.parts.warps import elect
 from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, f32, s32, u32
@@ -281,6 +282,7 @@ EXAMPLE = Example(
     ),
     draw=draw,
     flops=lambda shape: 2 * shape["t"] * shape["n"] * shape["k"],
+    order=TileOrder(BM, BN, COLUMN_BY_COLUMN),
     peer="grouped_matmul",
 )
 

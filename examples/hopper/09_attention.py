@@ -35,6 +35,7 @@ from examples.parts.attention import attend, count_flops, draw
 from examples.parts.example import HALF, Example, Run
 from examples.parts.head_tiles import OUTSIDE, ROWS, check_dim, load_tile, make_heads, multiply_add, multiply_transposed
 from examples.parts.softmax import finish_rows, make_rows, mask_scores, pack, raise_peaks, rescale, weigh
+from examples.parts.tile_order import HeadOrder
 from examples.parts.warps import elect
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, s32
@@ -183,6 +184,7 @@ EXAMPLE = Example(
     fixed=("d",),
     draw=draw,
     flops=count_flops,
+    order=HeadOrder(ROWS * CONSUMERS),
     peer="attention cudnn_attention",
 )
 

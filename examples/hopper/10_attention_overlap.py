@@ -70,6 +70,7 @@ from examples.parts.softmax import (
     rescale_if_needed,
     weigh,
 )
+from examples.parts.tile_order import HeadOrder
 from examples.parts.warps import elect, elect_in_group
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, s32
@@ -279,6 +280,7 @@ EXAMPLE = Example(
     fixed=("d",),
     draw=draw,
     flops=count_flops,
+    order=HeadOrder(QUERIES),
     peer="attention cudnn_attention triton_attention",
 )
 

@@ -46,6 +46,7 @@ from examples.parts.head_tiles import (
     write_rows,
 )
 from examples.parts.softmax import mask_scores, pack, rescale
+from examples.parts.tile_order import HeadOrder
 from examples.parts.warps import elect, elect_in_group
 from pyptx import Kernel, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, bf16x2, f32, s32, u32
@@ -235,6 +236,7 @@ EXAMPLE = Example(
     fixed=("d",),
     draw=draw_backward,
     flops=lambda shape: 6 * shape["h"] * shape["s"] ** 2 * shape["d"] // (2 if shape.get("causal") else 1),
+    order=HeadOrder(QUERIES, own=3),
     peer="attention_backward",
 )
 

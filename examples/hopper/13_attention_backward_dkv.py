@@ -54,6 +54,7 @@ from examples.parts.head_tiles import (
     write_rows,
 )
 from examples.parts.softmax import mask_scores, pack, rescale
+from examples.parts.tile_order import HeadOrder
 from examples.parts.warps import elect, elect_in_group
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, bf16x2, f32, s32, u32
@@ -251,6 +252,7 @@ EXAMPLE = Example(
     fixed=("d",),
     draw=draw,
     flops=lambda shape: 8 * shape["h"] * shape["s"] ** 2 * shape["d"] // (2 if shape.get("causal") else 1),
+    order=HeadOrder(KEYS, own=2),
     peer="attention_backward",
 )
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from examples.parts.tile_order import TileOrder
+from examples.parts.tile_order import HeadOrder, TileOrder
 from pyptx import Kernel, Tile, sim
 from pyptx.numbers import FORMATS
 from pyptx.runtime.arrays import get_numpy_dtype
@@ -98,8 +98,8 @@ class Example:
     """Counts the floating-point operations of a launch from its shape."""
     traffic: Callable[[Shape], int] | None = None
     """Counts the bytes that a launch must move through global memory."""
-    order: TileOrder | None = None
-    """The order of a product's tiles, if it decides what L2 keeps."""
+    order: TileOrder | HeadOrder | None = None
+    """The order of the tiles, if it decides what L2 keeps."""
     fixed: tuple[str, ...] = ()
     """Dimensions that choose tiles, as a head dimension does: the PTX may grow with these."""
     kept: tuple[str, ...] = ()

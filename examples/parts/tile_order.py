@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from pyptx import intrinsic, reg
 
@@ -17,25 +18,44 @@ ROW_BY_ROW, COLUMN_BY_COLUMN = 1, 1 << 31
 @dataclass(frozen=True, slots=True)
 class TileOrder:
     """The tiles of a product: the size of one, which `ctas` CTAs compute together, the rows of tiles in a band, and the
-    bytes of a unit of K."""
+    bytes of a unit of K. Or each CTA has an equal part of the sequence of tiles (`is_cut`)."""
 
     rows: int
     columns: int
     band: int
     bytes: int = 2
     ctas: int = 1
+    is_cut: bool = False
 
     @property
     def is_grid(self) -> bool:
         """Whether the order is that of a grid."""
         return self.band in (ROW_BY_ROW, COLUMN_BY_COLUMN)
 
-    def list_tiles(self, m: int, n: int) -> Iterator[tuple[int, int]]:
-        """Yield row and column of each tile in the order of `find_grouped_tile`."""
-        rows, columns = -(-m // self.rows), -(-n // self.columns)
-        for first in range(0, rows, self.band):
+    def list_tiles(self, m: int, n: int, groups: int = 1) -> Iterator[tuple[int, int]]:
+        """Yield row and column of each tile in the order of `find_grouped_tile`, of one group after the other. Groups
+        have equal parts of `m`, and their own columns."""
+        rows, columns = -(-m // groups // self.rows), -(-n // self.columns)
+        for group, first in product(range(groups), range(0, rows, self.band)):
             for column in range(columns):
-                yield from ((row, column) for row in range(first, min(first + self.band, rows)))
+                for row in range(first, min(first + self.band, rows)):
+                    yield group * rows + row, group * columns + column
+
+
+@dataclass(frozen=True, slots=True)
+class HeadOrder:
+    """The tiles of attention, head by head: the rows of one, of how many matrices it reads these, and how many matrices
+    of its head it reads whole; the bytes of an element."""
+
+    rows: int
+    own: int = 1
+    whole: int = 2
+    bytes: int = 2
+
+    def list_tiles(self, heads: int, length: int) -> Iterator[tuple[int, int]]:
+        """Yield the tiles with their heads."""
+        rows = -(-length // self.rows)
+        yield from ((head * rows + row, head) for head in range(heads) for row in range(rows))
 
 
 @intrinsic

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from examples.parts.example import EXAMPLES, Example, find_example, list_paths, name_example
+from examples.parts.tile_order import TileOrder
 from pyptx.sim.observers.checks.choice import OPTIONAL
 from pyptx.sim.observers.statistics.report import LineAccess
 from pyptx.sim.observers.timeline.records import RunRecord, Track, Transfer
@@ -21,20 +22,16 @@ from tools.examples.account import (
     choose_run,
     count_in_flight,
     count_loaded,
-    count_memory_clocks,
-    count_special_clocks,
     count_tensor_clocks,
-    describe_order,
     find_bits,
-    list_waves,
     make_account,
-    measure_opcode,
 )
 from tools.examples.loops import choose_main, count_kinds, list_loops
 from tools.examples.machines import MACHINES
 from tools.examples.rivals import NONE, RIVALS
 from tools.examples.runs import choose_checks, list_surprises
 from tools.examples.times import find_rates, identify_code, list_times
+from tools.examples.waves import count_memory_clocks, describe_order, list_waves
 
 SASS = """
 .text.k:
@@ -96,15 +93,6 @@ def test_targets_are_simulated_apart_if_their_tensor_cores_or_code_differ() -> N
     identities = [audit_examples.identify(product, target) for target in ("sm_80", "sm_90a", "sm_100a", "sm_120a")]
     assert identities[1] == identities[2]
     assert len(set(identities)) == 3
-
-
-@pytest.mark.parametrize(
-    ("opcode", "flops"),
-    [("HGMMA.64x256x16.F32.BF16", 2 * 64 * 256 * 16), ("HMMA.16816.F32.BF16", 2 * 16 * 8 * 16), ("MUFU.EX2", 0),
-     ("QGMMA.64x128x32.F32.E4M3.E4M3", 2 * 64 * 128 * 32)],
-)  # fmt: skip
-def test_operations_of_machine_instructions(opcode: str, flops: int) -> None:
-    assert measure_opcode(opcode) == flops
 
 
 @pytest.mark.parametrize(
@@ -190,7 +178,7 @@ def test_rows_that_decode_pads_count() -> None:
 @pytest.mark.parametrize("name", ["hopper/fp8_gemm", "blackwell/block_scaled_gemm", "blackwell/nvfp4_gemm"])
 def test_the_run_of_an_account_is_long_and_has_whole_tiles(name: str) -> None:
     example = find_example(name)
-    assert example.order is not None
+    assert isinstance(example.order, TileOrder)
     run = choose_run(example)
     assert run.shape["k"] == 2048
     assert run.shape["m"] % example.order.rows == run.shape["n"] % example.order.columns == 0
@@ -218,11 +206,12 @@ def test_loads_are_in_flight_until_the_wait_for_them() -> None:
     assert count_in_flight(RunRecord("k", (1, 1, 1), (1, 1, 1), (1, 1, 1), "", "")) == 0
 
 
-def test_special_functions_run_at_sixteen_lanes_per_clock() -> None:
-    loop = Counter({"HGMMA.64x128x16.F32.BF16": 2, "MUFU.EX2": 10})
-    iterations = 3
-    flops = iterations * 2 * 2 * 64 * 128 * 16
-    assert count_special_clocks(loop, flops) == iterations * 10 * 4 * 32 / 16
+def test_special_functions_of_all_warps_and_loops_count() -> None:
+    account = make_account(find_example("blackwell/attention"), "sm_100a")
+    # Of 128 x 128 scores a quarter are polynomials; each row has a factor for each block besides.
+    products, exponentials = 4 * 128 * 128 * 128 / 8192, 128 * (128 * 3 / 4 + 1) / 16
+    ratio = account.clocks["special functions"] / account.clocks["tensor cores"]
+    assert ratio == pytest.approx(exponentials / products, rel=0.01)
 
 
 def test_the_account_of_the_cluster_gemm() -> None:
@@ -248,6 +237,30 @@ def test_tiles_in_flight_share_operands() -> None:
     assert list_waves(replace(example, order=None), MACHINES["sm_90a"], resident=1) == []
     memory = count_memory_clocks(small, MACHINES["sm_90a"], waves) / 132
     assert memory == pytest.approx(sum(wave.bytes for wave in waves) / 3172e9 * 1830e6)
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "tiles", "read", "once"),
+    [
+        # 32 tiles of 128 queries for each of 16 heads: five heads' keys and values, and the tiles' own rows.
+        ("hopper/attention", "sm_90a", 132, 5 * 2 * 4096 + 132 * 128, 16 * 3 * 4096),
+        ("hopper/attention_backward_dq", "sm_90a", 132, 5 * 2 * 4096 + 3 * 132 * 128, 16 * 5 * 4096),
+        ("hopper/attention_backward_dkv", "sm_90a", 132, 5 * 2 * 4096 + 2 * 132 * 128, 16 * 4 * 4096),
+        ("blackwell/attention", "sm_100a", 148, 3 * 2 * 16384 + 148 * 256, 16 * 3 * 16384),
+        # Groups of 256 rows have 2 x 16 or 1 x 16 tiles.
+        ("hopper/grouped_gemm", "sm_90a", 132, 10 * 128 + 66 * 256, 16384 + 64 * 4096),
+        ("blackwell/grouped_gemm", "sm_100a", 74, 5 * 256 + 74 * 256, 16384 + 64 * 4096),
+        # Tiles 6.5 apart: all rows, and all columns.
+        ("ampere/stream_k_gemm", "sm_80", 108, 2 * 4096, 2 * 4096),
+    ],
+)
+def test_heads_groups_and_parts_share_operands(name: str, target: str, tiles: int, read: int, once: int) -> None:
+    example = find_example(name)
+    first, *others = list_waves(example, MACHINES[target], resident=1)
+    length = 2 * example.large.get("d", example.large.get("k"))
+    assert (first.tiles, first.bytes) == (tiles, read * length)
+    assert once * length <= first.bytes + sum(wave.bytes for wave in others) <= 7 * once * length
+    assert describe_order(example, [first]).startswith(f"order: {tiles} tiles in flight read ")
 
 
 def find_problems(example: Example, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:

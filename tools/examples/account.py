@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice
+from itertools import accumulate
 from math import prod
 
 from examples.parts.example import Example, Run
+from examples.parts.tile_order import TileOrder
 from pyptx.sim.observers.statistics.report import LineAccess
 from pyptx.sim.observers.timeline.records import RunRecord
 from pyptx.toolchain import occupancy
 from tools.examples.loops import choose_main, count_kinds, count_opcodes, list_loops
 from tools.examples.machines import MACHINES, Machine
-from tools.examples.steps import Step, list_loads, measure_step
+from tools.examples.steps import Listing, Step, list_loads, measure_step
+from tools.examples.waves import count_memory_clocks, describe_order, list_waves
 
 _SHAPE = re.compile(r"m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)")
-_GMMA = re.compile(r"GMMA\.(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)")
-_MMA = re.compile(r"MMA\.(?:SF\.)?168(?P<k>8|16|32|64)")
 _NARROW = {4: {"OMMA", "UTCOMMA"}, 8: {"QMMA", "IMMA", "QGMMA", "IGMMA", "UTCQMMA", "UTCIMMA"}}
 """Machine instructions by the bits of their operands; others take 16."""
 _WGMMA_EXTRA = 0.8
 """Clocks that a wgmma takes beyond its operands or products."""
+_SPECIAL = re.compile(r"(ex2|lg2|rcp|rsqrt|sqrt|sin|cos|tanh)\.|div\..*f\d")
+"""Instructions for which the special function units compute. ptxas multiplies to divide by an integer that it knows."""
 SECTOR = 32
 """Bytes of a sector of global memory."""
 L2 = "L2 (one probe)"
@@ -104,7 +106,7 @@ def make_account(example: Example, target: str) -> Account:
         resources = {
             "tensor cores": busy,
             "shared memory": float(wavefronts),
-            "special functions": count_special_clocks(loop, statistics.tensor_flops),
+            "special functions": count_special_clocks(record),
             "L1": sum(item.pieces for item in plain) * SECTOR / machine.shared,
             "loads into SMs": delivered / machine.ingest if machine.ingest else 0.0,
             L2: requested / machine.l2 * machine.sms if machine.l2 else 0.0,
@@ -136,7 +138,7 @@ def choose_run(example: Example) -> Run:
     if not example.flops or not large:
         return run
     sizes = {**run.shape, **{name: min(size, large[name]) for name, size in LONG.items() if name in large}}
-    if order := example.order:
+    if isinstance(order := example.order, TileOrder):
         for names, tile in (("mt", order.rows), ("n", order.columns)):
             sizes |= {name: -(-sizes[name] // tile) * tile for name in names if name in sizes}
         sizes |= {name: -(-large[name] * sizes[base] // large[base]) for name, base in FOLLOWS.items() if name in sizes}
@@ -197,75 +199,10 @@ def find_bits(opcodes: Counter[str]) -> int:
     return next((bits for bits, opcodes in _NARROW.items() if names & opcodes), 16)
 
 
-def count_special_clocks(loop: Counter[str], flops: int) -> float:
-    """Return the clocks of the special function units in loops that also multiply: 16 lanes per clock and SM."""
-    each = sum(count * measure_opcode(opcode) for opcode, count in loop.items())
-    warps = 4 if any("GMMA" in opcode for opcode in loop) else 1
-    return flops / each * warps * count_kinds(loop)["special"] * 32 / 16 if each else 0.0
-
-
-def measure_opcode(opcode: str) -> int:
-    """Return the floating-point operations of a machine instruction of a warp or warpgroup, 0 if it is no product."""
-    if shape := _GMMA.search(opcode):
-        return 2 * int(shape["m"]) * int(shape["n"]) * int(shape["k"])
-    if shape := _MMA.search(opcode):
-        return 2 * 16 * 8 * int(shape["k"])
-    return 0
-
-
-@dataclass(frozen=True)
-class Wave:
-    """The tiles of a product that are in flight at a time: how many, their distinct rows and columns of tiles, and the
-    bytes of the operands of these."""
-
-    tiles: int
-    rows: int
-    columns: int
-    bytes: int
-
-
-def list_waves(example: Example, machine: Machine, resident: int) -> list[Wave]:
-    """Return the waves of the large shape, for so many CTAs on an SM."""
-    order, shape = example.order, example.large
-    if order is None:
-        return []
-    m, n = shape["m"], shape["n"]
-    tiles = iter(order.list_tiles(m, n))
-    waves = list[Wave]()
-    while wave := list(islice(tiles, machine.sms * resident // order.ctas)):
-        rows, columns = ({tile[axis] for tile in wave} for axis in (0, 1))
-        lines = sum(
-            min(size, total - part * size)
-            for parts, size, total in ((rows, order.rows, m), (columns, order.columns, n))
-            for part in parts
-        )
-        waves.append(Wave(len(wave), len(rows), len(columns), lines * shape["k"] * order.bytes))
-    return waves
-
-
-def describe_order(example: Example, waves: Sequence[Wave]) -> str:
-    """Return what the tiles in flight share, and what memory delivers if L2 keeps a wave's operands and no more.
-
-    Parts of K, groups and heads are not tiles of one product: what these share is not derived."""
-    if example.order is None:
-        return "order: any, each byte moves once" if example.traffic else ""
-    if not waves:
-        return ""
-    first, total = waves[0], sum(wave.bytes for wave in waves)
-    name = "grid order" if example.order.is_grid else "order"
-    return (
-        f"{name}: {first.tiles} tiles in flight read {first.rows} rows and {first.columns} columns of tiles, "
-        f"{first.bytes / 1e6:,.1f} MB in L2, {total / 1e6:,.0f} MB from memory in all"
-    )
-
-
-def count_memory_clocks(example: Example, machine: Machine, waves: Sequence[Wave]) -> float:
-    """Return the clocks, of all SMs together, in which memory moves what the large shape must move, or what its waves
-    of tiles read."""
-    moved = example.traffic(example.large) if example.traffic else sum(wave.bytes for wave in waves)
-    if machine.memory is None:
-        return 0.0
-    return moved / (machine.memory * 1e9) * machine.clock * 1e6 * machine.sms
+def count_special_clocks(record: RunRecord) -> float:
+    """Return the clocks of the special function units for all warps: 16 lanes per clock and SM."""
+    listing = Listing(record)
+    return sum(times * 32 / 16 for line, times in listing.runs.items() if _SPECIAL.match(listing.read_opcode(line)))
 
 
 def describe_ceiling(example: Example, machine: Machine | None, clocks: float) -> str:

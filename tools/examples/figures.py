@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 
 from examples.parts.example import Example, find_example
-from tools.examples.account import L2, Account, list_waves, make_account
+from tools.examples.account import L2, Account, make_account
 from tools.examples.machines import MACHINES, Machine
 from tools.examples.times import identify_example
+from tools.examples.waves import list_waves
 
 STORED = Path("tests/examples/figures.json")
 DIGITS = 6

@@ -19,7 +19,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.isa.targets import find_target
 from pyptx.sim.numerics.tensor_core import CORES
 from tools.examples.account import Account, make_account
-from tools.examples.machines import MACHINES
+from tools.examples.machines import H200, MACHINES
 from tools.examples.rivals import RIVALS
 from tools.examples.runs import ORDERS, SPECIAL, VALUES, choose_checks, list_surprises
 from tools.examples.times import find_rates
@@ -34,7 +34,7 @@ NOTES = (
     "L1: plain loads, as if each hit; loads into SMs and L2: asynchronous loads, a multicast once from L2",
 )
 """What the clocks of a resource count."""
-COLUMNS = ("shapes", "orders", "conflicts", "spills", "registers", "shared", "CTAs/SM", "limit", "ceiling")
+COLUMNS = ("shapes", "orders", "conflicts", "spills", "registers", "shared", "CTAs/SM", "GPU", "limit", "ceiling")
 
 
 @dataclass
@@ -100,7 +100,7 @@ def describe(verdict: Verdict, account: Account, example: Example) -> list[str]:
     conflicts = f"{verdict.conflicts}*" if verdict.conflicts and example.conflicts else str(verdict.conflicts)
     return [
         f"{verdict.shapes}/{len(example.runs)}", f"{verdict.orders}/{rows}", conflicts, str(account.spills),
-        str(account.registers), f"{account.shared:,}", str(account.ctas), account.limit, account.ceiling,
+        str(account.registers), f"{account.shared:,}", str(account.ctas), account.gpu, account.limit, account.ceiling,
     ]  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def audit_example(name: str) -> tuple[str, int]:
         problems += [f"{target}: {problem}" for problem in inspect(example, target, account)]
         lines += [format_row(example.name, target, describe(verdict, account, example)), f"    {account}"]
     figure, source = RIVALS.get(example.name, ("none known", ""))
-    lines.append(f"    published: {figure}{f' ({source})' if source else ''}; on a GPU: {find_rates(example.name)}")
+    lines.append(f"    published: {figure}{f' ({source})' if source else ''}; on a GPU: {compare(example)}")
     lines += [f"    declared: {code} of {names}: {reason}" for (code, reason), names in list_declared(example).items()]
     if example.conflicts and any(verdict.conflicts for verdict in verdicts.values()):
         lines.append(f"    * {example.conflicts}")
@@ -132,6 +132,13 @@ def list_declared(example: Example) -> dict[tuple[str, str], str]:
         for finding in run.findings.items():
             runs.setdefault(finding, []).append(str(run))
     return {finding: " and of ".join(names) for finding, names in runs.items()}
+
+
+def compare(example: Example) -> str:
+    """Return what the example reached on GPUs, with the ceiling of the one that is not the target's."""
+    rates = find_rates(example.name)
+    is_other = f"NVIDIA {H200.name}" in rates
+    return rates + (f", whose ceiling is {make_account(example, 'sm_90a', H200).ceiling}" if is_other else "")
 
 
 def inspect(example: Example, target: str, account: Account) -> list[str]:
@@ -177,14 +184,14 @@ def main(argv: list[str] | None = None) -> int:
     print(f"classes of checks: {', '.join(choose_checks('eager'))}; {VALUES} only in the eager order, which it keeps")
     print(f"not declared: {' and '.join(SPECIAL)} of runs with NaN and infinities, which say where these appear first")
     print("\n".join(NOTES))
-    for machine in {machine.name: machine for machine in MACHINES.values()}.values():
+    for machine in {machine.name: machine for machine in (*MACHINES.values(), H200)}.values():
         print(f"rates of {machine.name}: {'; '.join(machine.sources)}")
     return 1 if count else 0
 
 
 def format_row(name: str, target: str, cells: list[str]) -> str:
     """Return the cells in columns."""
-    widths = (7, 9, 10, 7, 10, 9, 8, 18, 17)
+    widths = (7, 9, 10, 7, 10, 9, 8, 11, 18, 17)
     return f"{name:30}{target:10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 

@@ -263,6 +263,17 @@ def test_heads_groups_and_parts_share_operands(name: str, target: str, tiles: in
     assert describe_order(example, [first]).startswith(f"order: {tiles} tiles in flight read ")
 
 
+@pytest.mark.parametrize("name", ["any/swiglu", "hopper/tma_copy", "hopper/decode_attention"])
+def test_rates_on_an_h200_are_below_its_ceiling(name: str) -> None:
+    example = find_example(name)
+    match = re.fullmatch(
+        r"([\d.]+) (\S+) on NVIDIA H200, whose ceiling is ([\d.,]+) \2", audit_examples.compare(example)
+    )
+    assert match is not None
+    ceiling = make_account(example, "sm_90a").ceiling.partition(" ")[0]
+    assert float(ceiling.replace(",", "")) < float(match[1]) < float(match[3].replace(",", ""))
+
+
 def find_problems(example: Example, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Return the row of an example for sm_90a, and what the audit finds wrong."""
 
@@ -284,6 +295,7 @@ def test_the_audit_shows_what_is_wrong(capsys: pytest.CaptureFixture[str], monke
     wrong = replace(example, reference=np.subtract, runs=example.runs[1:2])
     row, *problems = find_problems(wrong, monkeypatch, capsys)
     assert row.split()[2:4] == ["0/1", "0/12"]
+    assert " H100 SXM5 " in row
     assert len(problems) == 13
     assert any(problem.startswith("WRONG sm_90a: n=1023, random 3: ") for problem in problems)
 

@@ -65,6 +65,8 @@ class Account:
     """Clocks of all SMs together that each resource is busy at the large shape."""
     order: str
     """What the tiles in flight read."""
+    gpu: str
+    """The GPU with whose rates the clocks are."""
     limit: str
     ceiling: str
 
@@ -77,8 +79,8 @@ class Account:
         return "; ".join(part for part in (*parts, f"clocks: {shares or 'unknown'}") if part)
 
 
-def make_account(example: Example, target: str) -> Account:
-    """Assemble an example, simulate its largest run, and compare both with the rates of the target's GPU."""
+def make_account(example: Example, target: str, machine: Machine | None = None) -> Account:
+    """Assemble an example, simulate a run, and compare both with the rates of a GPU, the target's by default."""
     kernel, large = example.make(target), dict(example.large)
     needs = kernel.resources(**large)
     x, y, z = kernel.block
@@ -88,7 +90,7 @@ def make_account(example: Example, target: str) -> Account:
     assert report.stats.statistics is not None
     assert report.timeline is not None
     record, statistics = report.timeline.recorded, report.stats.statistics
-    machine = MACHINES.get(target)
+    machine = machine or MACHINES.get(target)
     accesses = statistics.accesses
     delivered, requested = count_loaded(record, accesses)
     plain = [item for item in accesses if item.space == "global" and item.opcode.startswith("ld.")]
@@ -120,8 +122,8 @@ def make_account(example: Example, target: str) -> Account:
         needs.registers, (needs.spill_stores or 0) + (needs.spill_loads or 0), needs.shared, resident.ctas,
         resident.warps, count_kinds(loop), measure_step(record, statistics),
         delivered or sum(item.bytes for item in plain), count_in_flight(record),
-        statistics.tensor_flops, clocks, describe_order(example, waves), limit,
-        describe_ceiling(example, machine, clocks.get(limit, 0.0)),
+        statistics.tensor_flops, clocks, describe_order(example, waves), machine.name if machine else "unknown",
+        limit, describe_ceiling(example, machine, clocks.get(limit, 0.0)),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ Measured rates, except where a source is a specification.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 FLASH_VLA = "revollllt/flash-vla, constants and unit reports for H100"
 MICROBENCH = "lookup1980/microbench-blackwell"
@@ -70,3 +70,8 @@ MACHINES = {
     ),
 }  # fmt: skip
 MACHINES["sm_90"] = MACHINES["sm_90a"]
+H200 = replace(
+    MACHINES["sm_90a"], name="H200", ingest=None, l2=None, memory=4800,
+    sources=("SMs, clock and tensor cores as of the H100, whose 989 TFLOP/s it has, and memory: specification",),
+)  # fmt: skip
+"""What has timed the examples."""

@@ -13,6 +13,8 @@ import pyptx.driver
 from examples.parts.example import find_example
 from pyptx import PtxError
 from pyptx.runtime.bindings import call
+from tools import audit_gpu
+from tools.audit_gpu import KINDS
 from tools.examples import readme
 from tools.gpu import jax_kernels, kernels, launches, models, several, torch_compilers
 from tools.gpu.__main__ import main
@@ -20,8 +22,6 @@ from tools.gpu.checks import CHECKS, Machine, check
 from tools.gpu.children import run_all, run_part
 
 VECTOR_ADD = find_example("any/vector_add")
-
-DEVICES = ("a100", "h100", "b200", "rtx5090")
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def leave_the_driver() -> Generator[None]:
 
 
 def test_example_kernels_run_on_the_simulated_driver(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    device = DEVICES[seed % len(DEVICES)]
+    device = KINDS[seed % len(KINDS)]
     assert main(["--simulated", device, "--sample", "3", "--seed", str(seed)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "example-kernels: ok, " in lines[1]
@@ -40,6 +40,46 @@ def test_example_kernels_run_on_the_simulated_driver(seed: int, capsys: pytest.C
     needy = [check for check in CHECKS if not {*check.needs} <= {"PyTorch", "two GPUs"}]
     assert "example-times: ok, 3 kernels ran on the simulated driver" in "\n".join(lines)
     assert sum(": not run, needs " in line for line in lines) == len(needy)
+
+
+def test_the_audit_says_what_became_of_each_check(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    device = KINDS[seed % len(KINDS)]
+    assert audit_gpu.main(["jit-log", "launch-streams", "tensor-map-bits", "--devices", device]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "    launch-streams                passed, 20 launches",
+        "    tensor-map-bits               not run, needs a GPU",
+        "    jit-log                       passed, 1 diagnostics",
+        "2 passed, 1 not run, 0 FAILED",
+    ]
+
+
+def test_a_check_that_fails_or_lacks_what_a_simulator_has_fails_the_audit() -> None:
+    output = """\
+sm_90a, simulated
+torch-llama: ok, not run, the kernels are for Hopper, 0.0 s
+example-times: not run, needs PyTorch
+bugs-sanitized: not run, needs a GPU, compute-sanitizer
+jit-log: FAILED
+no log
+  a: failed"""
+    names = ["jit-log", "example-times", "bugs-sanitized", "torch-llama", "peer-access"]
+    assert [str(outcome) for outcome in audit_gpu.read_outcomes(output, "Traceback\nKeyError: 7\n", names)] == [
+        "jit-log                       FAILED, no log\n  a: failed",
+        "example-times                 FAILED, needs PyTorch",
+        "bugs-sanitized                not run, needs a GPU, compute-sanitizer",
+        "torch-llama                   not run, the kernels are for Hopper",
+        "peer-access                   FAILED, no result\nTraceback\nKeyError: 7",
+    ]
+
+
+def test_the_audit_fails_if_a_check_does(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(audit_gpu, "ABSENT", frozenset[str]())
+    assert audit_gpu.main(["tensor-map-bits", "--devices", "h100"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "NVIDIA H100 80GB HBM3, sm_90a",
+        "    tensor-map-bits               FAILED, needs a GPU",
+        "0 passed, 0 not run, 1 FAILED",
+    ]
 
 
 @pytest.mark.parametrize("name", ["second-device", "devices-together", "peer-access", "torch-second-device"])

@@ -207,9 +207,11 @@ def _list_cluster_offsets(site: Site, offset: int, everywhere: bool) -> list[int
 
 
 def make_group_event(step: Step) -> Callable[..., None] | None:
-    """Return the function that reports the end of a group, or a wait for groups."""
+    """Return the function that reports the end of a group, or a wait for groups; an arrival of copies has a hook."""
     place = make_place(step.instruction)
     match step.traits:
+        case {Trait.SIGNALS: _}:
+            return None
         case {Trait.COMMITS: "bulk"}:
             return partial(_commit_bulk, place)
         case {Trait.COMMITS: "cp.async"}:

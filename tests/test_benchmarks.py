@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,10 @@ def test_the_median_is_that_of_the_rounds_and_the_best_that_of_the_times() -> No
     times = Times(ours=(2.0, 30.0, 4.0), peer=(1.0, 10.0, 4.0))
     assert (times.median, times.best) == (2.0, 2.0)
     assert Times((2.0, 30.0), (4.0, 1.0)).best == 2.0
+
+
+def test_the_page_on_launches_shows_the_committed_ratios() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "launching.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (.+ / .+) \| ([\d.]+) \|$", page, re.MULTILINE))
+    committed = {name: ratio for name, ratio in baseline.read().items() if name.startswith("launch: ")}
+    assert rows == {name.removeprefix("launch: "): f"{ratio.median:.2g}" for name, ratio in committed.items()}

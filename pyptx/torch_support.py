@@ -107,7 +107,7 @@ def declare_sharding(kernel: Callable[..., Any], *dims: str) -> None:
     unknown = [dim for dim in dims if dim not in plain.shape_variables]
     if unknown:
         text = f"`{plain.name}` has no dimension {', '.join(unknown)}"
-        help = f"choose of {', '.join(plain.shape_variables) or 'none'}"
+        help = f"choose from {', '.join(plain.shape_variables) or 'none'}"
         raise PtxError([TRANSFORMS.report(find_caller(), text, help=help)])
     tiles = (plain.out_specs, plain.in_specs)
 

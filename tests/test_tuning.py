@@ -333,7 +333,7 @@ def test_hazards_drop_configurations_as_the_check_says() -> None:
 
 
 def test_it_fails_if_nothing_is_right() -> None:
-    with raises(PtxError, match="no configuration of `scale` runs with the right results"):
+    with raises(PtxError, match="no configuration of `scale` produces the right results"):
         scale.tune({"limit": [10, 20]}, [X], cost=Costs(prefer_large), reference=twice)
 
 
@@ -438,10 +438,10 @@ def return_part(x: Any) -> Any:
         ({"reference": return_part}, "`y`: the reference has shape (255,), expected (256,)"),
         ({"space": [1, 2]}, "space: expected template parameters of `scale` with their values, found [1, 2]"),
         ({"space": None}, "space: expected template parameters of `scale` with their values, found None"),
-        ({"key": 3}, "key: expected a list of texts and whole numbers, found 3"),
-        ({"key": None}, "key: expected a list of texts and whole numbers, found None"),
-        ({"key": "H100"}, "key: expected a list of texts and whole numbers, found 'H100'"),
-        ({"limit": 3}, "`limit` is in the space of `scale` and passed by keyword"),
+        ({"key": 3}, "key: expected a list of strings and integers, found 3"),
+        ({"key": None}, "key: expected a list of strings and integers, found None"),
+        ({"key": "H100"}, "key: expected a list of strings and integers, found 'H100'"),
+        ({"limit": 3}, "`limit` is in the space of `scale` and also passed by keyword"),
     ],
 )  # fmt: skip
 def test_other_mistakes_in_the_call(options: dict[str, Any], text: str) -> None:
@@ -464,11 +464,11 @@ def test_a_cost_is_a_finite_number(value: Any) -> None:
 
 
 def test_time_needs_a_gpu() -> None:
-    with raises(PtxError, match="without a GPU there is no time to minimize"):
+    with raises(PtxError, match="without a GPU, there is no time to minimize"):
         scale.tune({"limit": [256]}, [X])
     pyptx.driver.activate(check="none")
     try:
-        with raises(PtxError, match="the simulated driver has no times of a GPU"):
+        with raises(PtxError, match="the simulated driver cannot time a GPU"):
             scale.tune({"limit": [256]}, [X])
     finally:
         pyptx.driver.deactivate()

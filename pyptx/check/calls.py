@@ -130,7 +130,8 @@ def _check_passed_operands(
     if len(elements) != len(formal) and not variadic:
         yield ARGUMENT_COUNT.report(
             opcode_span(step.instruction),
-            f"the function has {len(formal)} {noun}{'' if len(formal) == 1 else 's'}, the call passes {len(elements)}",
+            f"the function has {len(formal)} {noun}{'' if len(formal) == 1 else 's'}, but the call passes "
+            f"{len(elements)}",
         )
         return
     for element, param in zip(elements, formal, strict=False):
@@ -139,7 +140,7 @@ def _check_passed_operands(
             if symbol is not None and not _fits(symbol, param):
                 yield ARGUMENT_TYPE.report(
                     opcode_span(step.instruction),
-                    f"{noun} `{element.name}` is .{symbol.type}, parameter `{param.name}` is {param.type.ptx}",
+                    f"{noun} `{element.name}` is .{symbol.type}, but parameter `{param.name}` is {param.type.ptx}",
                 )
         elif not isinstance(element, ImmediateOperand):
             return

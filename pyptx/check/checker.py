@@ -190,7 +190,7 @@ def _check_guard(name: str, scope: Scope) -> Complaint | None:
     if symbol.kind is Kind.REGISTER and symbol.type == "pred":
         return None
     description = f"a register declared .{symbol.type}" if symbol.kind is Kind.REGISTER else f"a {symbol.kind}"
-    return Complaint(GUARD, f"the guard `{name}` must be a predicate, it is {description}")
+    return Complaint(GUARD, f"the guard `{name}` must be a predicate, found {description}")
 
 
 def place_complaint(complaint: Complaint, instruction: Instruction) -> Diagnostic:

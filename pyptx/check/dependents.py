@@ -93,7 +93,7 @@ def _report(use: _Use, again: _Use) -> Diagnostic:
     return BEFORE_WAIT.report(
         opcode_span(use.step.instruction),
         f"`{use.step.instruction.full_opcode}` {verbs[0]} memory of `{use.param}` before `griddepcontrol.wait`, and "
-        f"`{again.step.instruction.full_opcode}` in line {origin.line if origin else 0} {verbs[1]} it after",
+        f"`{again.step.instruction.full_opcode}` on line {origin.line if origin else 0} {verbs[1]} it after",
         help="move the access after the wait, or pass a separate buffer that no earlier grid uses",
     )
 

@@ -56,7 +56,7 @@ def _check_address_base(formal: Operand, actual: AddressOperand, scope: Scope) -
     if symbol.kind is Means.REGISTER:
         if symbol.type in ADDRESS_REGISTERS:
             return None
-        return Complaint(OPERAND_TYPE, f"an address register must be .b32 or .b64, `{name}` is .{symbol.type}")
+        return Complaint(OPERAND_TYPE, f"an address register must be .b32 or .b64, but `{name}` is .{symbol.type}")
     if symbol.kind is not Means.VARIABLE:
         return complain_kind(formal, f"`{name}`", f"the name of a {symbol.kind}")
     return (

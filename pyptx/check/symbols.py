@@ -269,7 +269,7 @@ def _redeclare_variable(name: str, symbol: Symbol, statement: VarDecl, scope: Sc
 
 
 def _report_difference(noun: str, difference: str, before: Statement, place: Origin | None) -> Diagnostic:
-    line = f" in line {before.origin.line}" if before.origin is not None else ""
+    line = f" on line {before.origin.line}" if before.origin is not None else ""
     remedy = "make the two declarations agree"
     return redeclarations.DIFFERENT.report(place, f"{noun} was already declared{line}: {difference}", help=remedy)
 
@@ -338,7 +338,7 @@ def report_duplicate(name: str, noun: str, origin: Origin | None, scope: Scope) 
     """Return the finding for a name that its block already declares."""
     first = scope.names.get(name) or scope.ranges.get(name, (0, None))[1]
     place = first.declaration.origin if first is not None and first.declaration is not None else None
-    location = f", in line {place.line}" if place is not None else ""
+    location = f", on line {place.line}" if place is not None else ""
     return DUPLICATE.report(
         origin, f"{noun} `{name}` is already declared in this block{location}", help="rename one of them"
     )

@@ -112,7 +112,7 @@ def _report(step: Step, cause: Step | None) -> Diagnostic:
     line = branch.line if branch else 0
     return DIVERGENT_ALIGNED.report(
         opcode_span(step.instruction),
-        f"`{place}` needs all threads of the warp, but the branch in line {line} can diverge before it",
+        f"`{place}` needs all threads of the warp, but the branch on line {line} can diverge before it",
         help="move it out of the branch, or branch on a warp-uniform condition",
     )
 

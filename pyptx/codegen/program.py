@@ -87,7 +87,8 @@ def _simulate(module: ExactModule, args: argparse.Namespace) -> int:
     kernels = [node for node in entries if node.definition and args.entry in (None, node.name)]
     if not kernels:
         _say(
-            f"no kernel {args.entry or ''} to simulate; there are {', '.join(node.name for node in entries) or 'none'}"
+            f"no kernel {args.entry or ''} to simulate; the kernels are "
+            f"{', '.join(node.name for node in entries) or 'none'}"
         )
         return WRONG
     try:

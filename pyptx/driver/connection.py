@@ -45,7 +45,7 @@ def restart(device: str | None, options: Mapping[str, Any]) -> Driver:
     names = [item.name for item in fields(Settings)]
     for name in chosen:
         if name not in names:
-            raise TypeError(f"no option {name!r}; there are {', '.join(names)}")
+            raise TypeError(f"no option {name!r}; the options are {', '.join(names)}")
     driver, is_first = _make(replace(Settings.from_environment(), **chosen)), not _DRIVERS
     finish_all()
     _DRIVERS[:] = [driver]

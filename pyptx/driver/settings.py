@@ -50,11 +50,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
-            raise ValueError(f"no device {self.device!r}; there are {', '.join(DEVICES)}")
+            raise ValueError(f"no device {self.device!r}; the devices are {', '.join(DEVICES)}")
         if self.schedule not in SCHEDULES:
-            raise ValueError(f"no schedule {self.schedule!r}; there are {', '.join(SCHEDULES)}")
+            raise ValueError(f"no schedule {self.schedule!r}; the schedules are {', '.join(SCHEDULES)}")
         if self.order not in ORDERS:
-            raise ValueError(f"no order {self.order!r}; there are {', '.join(ORDERS)}")
+            raise ValueError(f"no order {self.order!r}; the orders are {', '.join(ORDERS)}")
         if not 1 <= self.count <= _MOST_DEVICES:
             raise ValueError(f"{self.count} devices; there can be 1 to {_MOST_DEVICES}")
 

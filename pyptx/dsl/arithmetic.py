@@ -24,7 +24,7 @@ def find_common_type(operation: str, left: PtxType, right: PtxType, symbol: str)
         if left != right:
             fail(
                 rules.TYPES,
-                f"`{symbol}` of .{left} and .{right}: PTX has no such instruction",
+                f"`{symbol}` cannot combine .{left} and .{right}: PTX has no such instruction",
                 help=f"convert one operand first: {cast_hint(right, left)}",
             )
         return left
@@ -34,7 +34,7 @@ def find_common_type(operation: str, left: PtxType, right: PtxType, symbol: str)
     if operation in SIGN_MATTERS and len(signs) == 2 and (left.bits == right.bits or wide.kind == "u"):
         fail(
             rules.TYPES,
-            f"`{symbol}` of .{left} and .{right}: the result depends on the sign",
+            f"`{symbol}` cannot combine .{left} and .{right}: the result depends on the sign",
             help=f"make the sign explicit: {cast_hint(right, left)}, or declare both with the same sign",
         )
     return wide
@@ -45,7 +45,7 @@ def check_operand(operation: str, dtype: PtxType, symbol: str) -> None:
     if dtype.kind == "pred":
         fail(
             rules.TYPES,
-            f"`{symbol}` on a predicate",
+            f"`{symbol}` does not support predicates",
             help="predicates support & | ^ ~; ptx.selp converts one to a number",
         )
     if dtype.kind == "f":
@@ -55,17 +55,21 @@ def check_operand(operation: str, dtype: PtxType, symbol: str) -> None:
         if operation in ("and", "or", "xor", "not", "shl", "shr", "div", "rem"):
             fail(
                 rules.TYPES,
-                f"`{symbol}` on .{dtype}: only integers support it",
+                f"`{symbol}` does not support .{dtype}, only integers",
                 help=_suggest_integer_form(operation, dtype),
             )
         fail(
             rules.TYPES,
-            f"`{symbol}` on .{dtype}: PTX has no arithmetic for this type",
+            f"`{symbol}` does not support .{dtype}: PTX has no arithmetic for this type",
             help=cast_hint(dtype, from_name("f32")),
         )
     if dtype.bits not in _INTEGER_BITS or "x" in dtype.name:
         wide = from_name(f"{'s' if dtype.kind == 's' else 'u'}{32 if dtype.bits < 32 else 64}")
-        fail(rules.TYPES, f"`{symbol}` on .{dtype}: PTX has no arithmetic for this type", help=cast_hint(dtype, wide))
+        fail(
+            rules.TYPES,
+            f"`{symbol}` does not support .{dtype}: PTX has no arithmetic for this type",
+            help=cast_hint(dtype, wide),
+        )
 
 
 def _suggest_integer_form(operation: str, dtype: PtxType) -> str:

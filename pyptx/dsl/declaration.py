@@ -44,7 +44,7 @@ def check_targets(names: Sequence[str] | None, own: str) -> list[str]:
     wrong = [name for name in targets if not find_target(name).provides(find_target(own))]
     if wrong or not targets:
         fail(rules.ARGUMENT, f"a kernel for {own} cannot be assembled for {', '.join(wrong) or 'no target'}",
-             help="targets with the suffix a or f have only their own code; others run on newer ones")  # fmt: skip
+             help="code for targets with suffix a or f runs only there; other code runs on newer ones")  # fmt: skip
     return targets
 
 
@@ -155,9 +155,9 @@ def read_signature(
     if conflicts or set(template) & dims:
         overlaps = sorted(set(template) & dims)
         why = (
-            f"reserved: {', '.join(conflicts)}"
+            f"which are reserved: {', '.join(conflicts)}"
             if conflicts
-            else f"both a dimension and a template parameter: {', '.join(overlaps)}"
+            else f"which are both dimensions and template parameters: {', '.join(overlaps)}"
         )
         fail(rules.DECLARATION, f"`{function.__name__}` cannot use these names, {why}", help="rename them")
     return positional, template

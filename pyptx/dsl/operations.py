@@ -24,7 +24,7 @@ _CONVERSIONS = (
     ("__trunc__", "math.trunc()", _ROUND.format("rzi")),
     ("__floor__", "math.floor()", _ROUND.format("rmi")),
     ("__ceil__", "math.ceil()", _ROUND.format("rpi")),
-    ("__iter__ __next__ __reversed__", "iteration", _SEVERAL),
+    ("__iter__ __next__ __reversed__", "iter()", _SEVERAL),
     ("__len__", "len()", _SEVERAL),
     ("__contains__", "in", "compare with each value: (x == 1) | (x == 2)"),
     ("__getitem__ __setitem__ __delitem__", "[…]", f"{_SEVERAL}; (x >> n) & 1 reads a bit"),
@@ -58,6 +58,6 @@ def refuse_operations(cls: Any) -> None:
 
 def _make_refusal(rule: Any, operation: str, help: str) -> Callable[..., NoReturn]:
     def refuse(value: Any, *operands: Any) -> NoReturn:
-        fail(rule, f"`{operation}` of {value.__describe__()}", help=value.__alternative__() or help)
+        fail(rule, f"{value.__describe__()} and does not support `{operation}`", help=value.__alternative__() or help)
 
     return refuse

@@ -27,7 +27,7 @@ def _refuse_widening(into: Register | None, dtype: PtxType, operand: Any, symbol
     if into is not None and dtype is not into.dtype:
         fail(
             rules.TYPES,
-            f"`{symbol}` of .{into.dtype} and .{operand.dtype}: `{into.name}` cannot hold the .{dtype} result",
+            f"`{into.name}` of type .{into.dtype} cannot hold the .{dtype} result of `{symbol}`",
             help=f"narrow the other operand first: {cast_hint(operand.dtype, into.dtype)}",
         )
 
@@ -40,13 +40,14 @@ def _choose_arithmetic(operation: str, symbol: str, left: PtxType, right: PtxTyp
     dtype = left if right is None else find_common_type(operation, left, right, symbol)
     if dtype.kind != "f":
         if operation == "truediv":
-            fail(rules.TYPES, f"`/` on .{dtype}", help="use a // b, which truncates toward zero as PTX does")
+            fail(rules.TYPES, f"`/` does not support .{dtype}, only .f32 and .f64",
+                 help="use a // b, which truncates toward zero as PTX does")  # fmt: skip
         modes = ("lo",) if operation == "mul" else ()
         return dtype, spell(operation, *modes, to_unsigned(dtype).name)
     if operation != "truediv":
         return dtype, spell(operation, dtype.name)
     if dtype.name not in ("f32", "f64"):
-        fail(rules.TYPES, f"`/` on .{dtype}: PTX divides only f32 and f64", help="convert to f32 first")
+        fail(rules.TYPES, f"`/` does not support .{dtype}, only .f32 and .f64", help="convert to f32 first")
     return dtype, spell("div", "rn", dtype.name)
 
 
@@ -84,7 +85,7 @@ def _emit_with_number(operation: str, symbol: str, number: Any, right: Register)
 def emit_comparison(operation: str, symbol: str, left: Any, right: Any) -> Any:
     """Emit `setp`, typed by its registers, and return the predicate."""
     if _is_pred(left) and _is_pred(right):
-        fail(rules.TYPES, f"`{symbol}` on predicates", help="use p ^ q, which is true where they differ")
+        fail(rules.TYPES, f"`{symbol}` does not support predicates", help="use p ^ q, which is true where they differ")
     left, right, dtype = _convert_operands(operation, symbol, left, right)
     result = create_peer(_find_register(left, right), pred, get_trace())
     kind = dtype
@@ -106,7 +107,11 @@ def emit_logic(operation: str, symbol: str, left: Any, right: Any, into: Registe
             elif _is_pred(side):
                 sides.append(side)
             else:
-                fail(rules.TYPES, f"`{symbol}` of a predicate and {describe(side)}", help="compare it first: x != 0")
+                fail(
+                    rules.TYPES,
+                    f"`{symbol}` cannot combine a predicate and {describe(side)}",
+                    help="compare it first: x != 0",
+                )
         result = _make_result(_find_register(left, right), symbol, pred, get_trace()) if into is None else into
         emit(spell(operation, "pred"), (result, *sides))
         return result
@@ -128,14 +133,14 @@ def emit_shift(operation: str, symbol: str, left: Any, right: Any, into: Registe
         if right.dtype.bits == 64:
             fail(
                 rules.TYPES,
-                f"`{symbol}` by a 64-bit register",
+                f"`{symbol}` takes a shift amount of at most 32 bits, found {describe(right)}",
                 help=f"convert it first: ptx.cvt(u32, {right.dtype}, dst, src)",
             )
         right = widen(right, u32) if right.dtype.bits < 32 else right
     else:
         right = _check_integer(right, symbol)
         if not 0 <= right < dtype.bits:
-            fail(rules.LITERAL, f"`{symbol}` on .{dtype} shifts by 0 to {dtype.bits - 1}, found {right}",
+            fail(rules.LITERAL, f"`{symbol}` shifts .{dtype} by 0 to {dtype.bits - 1} bits, found {right}",
                  help="shifting out all bits gives 0, or -1 for negative numbers: use that value instead")  # fmt: skip
     kind = to_untyped(dtype) if operation == "shl" else to_unsigned(dtype)
     result = _make_result(_find_register(left, right), symbol, dtype, get_trace()) if into is None else into
@@ -199,7 +204,7 @@ def make_constant(peer: Register, operand: Any, symbol: str, lenient: bool = Fal
         if isinstance(value, Negation):
             check_operand(symbol, pred, symbol)
         help = "use `is None`" if value is None else get_remedy(value) or "operators take registers and numbers"
-        fail(rules.TYPES, f"`{symbol}` of `{peer.name}` and {describe(value)}", help=help)
+        fail(rules.TYPES, f"`{symbol}` cannot combine `{peer.name}` and {describe(value)}", help=help)
     dtype = peer.dtype
     # 0.0 and -0.0 are equal keys but different numbers, also inside a pair.
     is_cacheable = not pair and value != 0

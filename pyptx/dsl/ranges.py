@@ -32,7 +32,7 @@ class RegArray(RegisterRange):
         if not isinstance(value, Register):
             fail(
                 rules.TRUTH,
-                f"`in` of {self.__describe__()}",
+                f"{self.__describe__()} and does not support `in` with other values",
                 help="compare with each register: (x[0] == 1) | (x[1] == 1)",
             )
         return any(value is member for member in self.__members__)

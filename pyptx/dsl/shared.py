@@ -171,18 +171,18 @@ class SharedView(Value):
 
     def max(self, other: Any) -> NoReturn:
         """Refuse to compare addresses."""
-        fail(rules.TYPES, f"`max` of {self.__describe__()}", help=self.__alternative__())
+        fail(rules.TYPES, f"{self.__describe__()} and does not support `max`", help=self.__alternative__())
 
     def min(self, other: Any) -> NoReturn:
         """Refuse to compare addresses."""
-        fail(rules.TYPES, f"`min` of {self.__describe__()}", help=self.__alternative__())
+        fail(rules.TYPES, f"{self.__describe__()} and does not support `min`", help=self.__alternative__())
 
     def __describe__(self) -> str:
-        return f"`{self!r}`, an address in shared memory"
+        return f"`{self!r}` is an address in shared memory"
 
     def __len__(self) -> int:
         if not self.shape:
-            fail(rules.TRUTH, f"`len()` of {self.__describe__()}", help=self.__alternative__())
+            fail(rules.TRUTH, f"{self.__describe__()} and does not support `len()`", help=self.__alternative__())
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -321,7 +321,7 @@ class SharedAlloc(SharedView):
         return f"{reads} reads an element; `+` moves the address by a number of bytes"
 
     def __describe__(self) -> str:
-        return f"`{self.name}`, which is shared memory"
+        return f"`{self.name}` is shared memory"
 
     def __owner__(self) -> SharedAlloc:
         return self

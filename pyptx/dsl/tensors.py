@@ -83,7 +83,7 @@ class TensorSpec(Value):
             )
 
     def __describe__(self) -> str:
-        return f"the tensor `{self.name}`, which is in global memory"
+        return f"the tensor `{self.name}` is in global memory"
 
     def __remedy__(self) -> str | None:
         return (

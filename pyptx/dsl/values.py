@@ -57,7 +57,7 @@ class Value:
         return None
 
     def __describe__(self) -> str:
-        """Return its description for messages."""
+        """Return a clause for messages that says what it is."""
         raise NotImplementedError(type(self).__name__)
 
     def __alternative__(self) -> str | None:
@@ -71,12 +71,14 @@ class Value:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int | float):
-            fail(rules.TYPES, f"`==` of {self.__describe__()} and a number", help=self.__alternative__())
+            fail(
+                rules.TYPES, f"{self.__describe__()} and cannot be compared with a number", help=self.__alternative__()
+            )
         return self is other
 
     def __format__(self, spec: str) -> str:
         if spec:
-            fail(rules.TRUTH, f"the format {spec!r} of {self.__describe__()}",
+            fail(rules.TRUTH, f"{self.__describe__()} and does not support the format {spec!r}",
                  help="ptx.printf prints values when the kernel runs; {x.name} is a register's name")  # fmt: skip
         return repr(self)
 
@@ -110,7 +112,7 @@ class Register(Value):
         return self.__node__
 
     def __describe__(self) -> str:
-        return f"`{self.name}`, which has no value while the kernel is traced"
+        return f"`{self.name}` is a register with no value during tracing"
 
     def __address__(self) -> Operand:
         if self._bracketed is None:
@@ -135,7 +137,7 @@ class RegisterRange(Value):
         self.__node__ = VectorOperand(tuple([register.__node__ for register in members]))
 
     def __describe__(self) -> str:
-        return f"`{self.base}`, a vector of {self.count} registers"
+        return f"`{self.base}` is a vector of {self.count} registers"
 
     def __alternative__(self) -> str:
         return "operate on each element: [r + 1 for r in x]; `x[i] = value` writes one"
@@ -153,7 +155,7 @@ class Negation(Value):
         self.reg = reg
 
     def __describe__(self) -> str:
-        return f"`~{self.reg.name}`, a predicate"
+        return f"`~{self.reg.name}` is a predicate"
 
     def __alternative__(self) -> str:
         return "predicates support & | ^ ~; ptx.if_ branches on one, ptx.selp converts one to a number"
@@ -171,7 +173,7 @@ class Pair(Value):
         self.left, self.right = left, right
 
     def __describe__(self) -> str:
-        return f"`{self!r}`, a pair of destinations"
+        return f"`{self!r}` is a pair of destinations"
 
     def __alternative__(self) -> str:
         return "unpack the registers: d, p = pair"

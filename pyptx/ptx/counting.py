@@ -119,7 +119,7 @@ def _choose_type(*values: Any) -> Any:
     widest = max(register.dtype.bits for register in registers)
     wide = [register.dtype for register in registers if register.dtype.bits == widest]
     if len({dtype.kind for dtype in wide} - {"b"}) > 1:
-        fail(rules.TYPES, f"`ptx.range_` of .{wide[0]} and .{wide[1]}: the bounds have different signedness",
+        fail(rules.TYPES, f"the bounds of `ptx.range_` differ in signedness: .{wide[0]} and .{wide[1]}",
              help="declare the bounds with the same signedness, or convert one")  # fmt: skip
     return to_unsigned(next((dtype for dtype in wide if dtype.kind != "b"), wide[0]))
 

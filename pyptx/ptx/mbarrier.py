@@ -255,7 +255,7 @@ class Barrier(Value):
     """One barrier as an object with the functions of `ptx.mbarrier` as methods. Subclasses know its address."""
 
     def __describe__(self) -> str:
-        return f"`{self!r}`, a barrier"
+        return f"`{self!r}` is a barrier"
 
     def __alternative__(self) -> str:
         return "its methods use it: arrive(), wait(phase), try_wait(phase)"

@@ -75,9 +75,7 @@ def sync(
     if sparse_metadata is not None:
         operands |= {"meta": sparse_metadata, "selector": sparsity_selector}
     elif not (is_integer(sparsity_selector) and sparsity_selector == 0):
-        fail(
-            rules.ARGUMENT, "`sparsity_selector` without `sparse_metadata`", help="pass the register with the metadata"
-        )
+        fail(rules.ARGUMENT, "`sparsity_selector` needs `sparse_metadata`", help="pass the register with the metadata")
     if is_scaled:
         operands |= _name_scales(scale_a, scale_a_id, scale_b, scale_b_id)
     emit(spelling, arrange_operands(trace, spelling, operands, {}, _REMEDY), pred, trace)
@@ -136,7 +134,7 @@ def _spell_kind(kind: str | None, types: tuple[str, ...], is_scaled: bool, scale
         if scale_vec is not None:
             fail(
                 rules.ARGUMENT,
-                f"`scale_vec` {describe(scale_vec)} without scale factors",
+                f"`scale_vec` {describe(scale_vec)} needs scale factors",
                 help="pass scale_a and scale_b",
             )
         return words
@@ -149,7 +147,7 @@ def _spell_scale(kind: str | None, is_scaled: bool, dtype: PtxType | None, scale
     """Return the type of the scale factors: ue8m0, or ue4m3 if four of them share a register."""
     if not is_scaled:
         if dtype is not None:
-            fail(rules.ARGUMENT, f"`scale_dtype` {dtype} without scale factors", help="pass scale_a and scale_b")
+            fail(rules.ARGUMENT, f"`scale_dtype` {dtype} needs scale factors", help="pass scale_a and scale_b")
         return []
     if dtype is not None:
         return [dtype.name]

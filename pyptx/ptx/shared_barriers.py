@@ -89,7 +89,7 @@ class MbarrierArray(Value):
         return iter([self[index] for index in range(self.count)])
 
     def __describe__(self) -> str:
-        return f"`{self.name}`, {self.count} barriers"
+        return f"`{self.name}` is an array of barriers"
 
     def __alternative__(self) -> str:
         return f"select one: {self.name}[0].wait(phase)"

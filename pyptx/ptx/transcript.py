@@ -121,7 +121,7 @@ class ExactModule:
     def label(self, name: str) -> None:
         """Add a label to the open section."""
         if self.inner is None:
-            fail(rules.NESTING, f"a label is only allowed in a section here, {_NOT_SECTION}")
+            fail(rules.NESTING, "a label is only allowed in a function or a section")
         self._add(Label(check_symbol_name(name), origin=place()))
 
     def data(self, dtype: Dtype, *values: Any) -> None:
@@ -129,7 +129,7 @@ class ExactModule:
         if self.inner is None:
             fail(
                 rules.NESTING,
-                f"data are only allowed in a section, {_NOT_SECTION}",
+                "data are only allowed in a section",
                 help='with module.section(".debug_info"):',
             )
         self._add(build_data(dtype, *values).replace(origin=place()))
@@ -137,7 +137,7 @@ class ExactModule:
     def section(self, name: Any) -> AbstractContextManager[None]:
         """Open `.section name { … }`."""
         if self.inner is not None:
-            fail(rules.NESTING, f"a section is only allowed at module level, {_NOT_SECTION}")
+            fail(rules.NESTING, f"a section is only allowed at module level: {_NOT_SECTION}")
         return self._open_section(exact_declarations.check_dotted(name, "a section such as '.debug_info'"), place())
 
     @contextmanager
@@ -153,7 +153,7 @@ class ExactModule:
     def section_text(self, text: str) -> None:
         """Add a whole section, `.section .debug_str { … }`, with its spacing. The text is parsed into nodes."""
         if self.inner is not None:
-            fail(rules.NESTING, f"a section is only allowed at module level, {_NOT_SECTION}")
+            fail(rules.NESTING, f"a section is only allowed at module level: {_NOT_SECTION}")
         origin = place()
         try:
             module = parse(f"{_SECTION_HEAD}{text}")
@@ -256,7 +256,9 @@ def _make_head(
     unknown = set(options) - {"linking", "directives", "attributes", "parens"}
     every: tuple[Any, ...] = (*params, *(returns or ()))
     if unknown or not all(isinstance(param, Param) for param in every):
-        problem = ", ".join(sorted(unknown)) or "a parameter that is not ptx.decl.param(…)"
+        problem = (
+            f"unknown options: {', '.join(sorted(unknown))}" if unknown else "a parameter that is not ptx.decl.param(…)"
+        )
         fail(rules.ARGUMENT, f"`{name}` is declared with {problem}")
     return Function(
         is_entry, check_symbol_name(name), tuple(params), None if returns is None else tuple(returns), (),

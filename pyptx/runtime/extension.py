@@ -20,6 +20,6 @@ def load() -> Any:
         return None
     if getattr(module, "VERSION", 1) == _VERSION:
         return module
-    text = "the C extension of pyptx is of another version, so launches take longer; build it anew: pip install -e ."
+    text = "the C extension is from another version of pyptx, so launches take longer; rebuild it: pip install -e ."
     warnings.warn(text, RuntimeWarning, stacklevel=2)
     return None

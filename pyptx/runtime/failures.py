@@ -40,7 +40,7 @@ def make_error(plan: Plan, why: CallError, function: int = 0) -> PtxError:
     notes = [f"the launch: {shape}, {plan.kernel_trace.dynamic_shared} bytes of dynamic shared memory"]
     if why.code in FAULTS:
         notes.append("launches are asynchronous: an earlier launch, perhaps of another kernel, may be the cause")
-        notes.append("the context is lost: no launch of this process works on this device any more")
+        notes.append("the context is lost: all further launches of this process on this device fail")
     elif function:
         # The error is the launch's, whatever the driver says of it now.
         with suppress(CallError):
@@ -113,8 +113,8 @@ def make_load_error(
     cuda, rest = divmod(int(call("cuDriverGetVersion")), 1000)
     findings = parse_log(log, text, origin_of)
     notes = [
-        f"the kernel is PTX {version.major}.{version.minor} for {target}; device {device} is of sm_{major}{minor}, and "
-        f"its driver of CUDA {cuda}.{rest // 10}"
+        f"the kernel is PTX {version.major}.{version.minor} for {target}; device {device} is sm_{major}{minor}, and "
+        f"its driver supports CUDA {cuda}.{rest // 10}"
     ]
 
     def locate(match: re.Match[str]) -> str:
@@ -137,7 +137,7 @@ def _write_load_help(definition: Definition, code: int) -> str:
     if find_place(definition) is None:
         return "export the kernel again, for this device and with this driver's version of PTX"
     return _LOAD_REMEDIES.get(code) or (
-        f"{name}.check(…) and {name}.cubin(…), which needs ptxas, report what is wrong with the PTX, by lines of Python"
+        f"{name}.check(…) and {name}.cubin(…), which needs ptxas, report errors in the PTX, at its Python lines"
     )
 
 

@@ -44,7 +44,7 @@ def differentiate(pair: Pair, options: Sequence[Mapping[str, Any]]) -> Callable[
             # JAX has no other way to tell that a function with a gradient is asked for its forward-mode derivative.
             if _NO_FORWARD_MODE not in str(error):
                 raise
-        text = f"the kernel `{pair.forward.name}` has a gradient, and no forward-mode derivative"
+        text = f"the kernel `{pair.forward.name}` has a gradient, but no forward-mode derivative"
         help = "use reverse mode: jax.grad, jax.vjp, or jax.jacrev instead of jax.jvp and jax.jacfwd"
         raise PtxError([GRADIENTS.report(find_call(pair.forward.definition), text, help=help)])
 
@@ -62,7 +62,7 @@ def _refuse_gradients(kernel: Paired, function: Callable[..., Any]) -> Callable[
     @guarded.defjvp
     def refuse(primals: Any, tangents: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
         text = f"the kernel `{kernel.name}` has no gradient, so there is no second derivative"
-        help = "give it one: a function of jax.custom_vjp whose backward pass calls what differentiable_kernel returned"
+        help = "define one: a jax.custom_vjp function whose backward pass calls the result of differentiable_kernel"
         raise PtxError([GRADIENTS.report(find_call(kernel.definition), text, help=help)])
 
     return guarded

@@ -147,8 +147,8 @@ def choose_target(plan: Plan, device: int) -> str:
     own = Target(capability, "a" if f"sm_{capability}a" in FIRST_PTX else "")
     target = find_target(name)
     if not own.provides(target):
-        message = f"`{plan.definition.name}` is for {name}, but device {device} is of sm_{capability}"
-        help = f'{plan.definition.name}.for_arch("{own}") makes one for it, if its instructions exist there'
+        message = f"`{plan.definition.name}` is for {name}, but device {device} is sm_{capability}"
+        help = f'{plan.definition.name}.for_arch("{own}") returns a kernel for it, if that target has its instructions'
         raise PtxError([DRIVER.report(find_place(plan.definition), message, help=help)])
     return name if target.suffix or f"sm_{capability}" not in FIRST_PTX else f"sm_{capability}"
 

@@ -79,5 +79,11 @@ def split_options(options: Mapping[str, Any], *kernels: Paired) -> tuple[dict[st
         choices = sorted(set[str]().union(*option_names))
         close = get_close_matches(unknown[0], choices, 1)
         help = f"did you mean `{close[0]}=`?" if close else f"they take {', '.join(choices)}"
-        raise PtxError([GRADIENTS.report(find_caller(), f"neither kernel takes {', '.join(unknown)}", help=help)])
+        raise PtxError(
+            [
+                GRADIENTS.report(
+                    find_caller(), f"neither kernel takes {', '.join(f'`{name}`' for name in unknown)}", help=help
+                )
+            ]
+        )
     return tuple({name: value for name, value in options.items() if name in names} for names in option_names)

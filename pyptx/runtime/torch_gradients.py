@@ -73,7 +73,7 @@ def make_function(pair: Pair) -> Any:
         return (None, *differentiate(pair, context.saved_tensors, needs, gradients, context.options))
 
     def jvp(context: Any, *tangents: Any) -> Any:
-        text = f"the kernel `{pair.forward.name}` has a gradient, and no forward-mode derivative"
+        text = f"the kernel `{pair.forward.name}` has a gradient, but no forward-mode derivative"
         help = "use reverse mode: backward(), torch.func.grad or torch.func.jacrev instead of jvp and jacfwd"
         raise PtxError([GRADIENTS.report(find_call(pair.forward.definition), text, help=help)])
 

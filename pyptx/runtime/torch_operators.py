@@ -72,7 +72,7 @@ class Operator(NamedTuple):
         if recorded not in ("", returns):
             text = f"the program was compiled when `{self.kernel.name}` returned {recorded}; it returns {returns}"
             raise PtxError(
-                [TRANSFORMS.report(find_call(self.kernel.definition), text, help="compile or export it anew")]
+                [TRANSFORMS.report(find_call(self.kernel.definition), text, help="compile or export it again")]
             )
 
     def read_keywords(self, arguments: Mapping[str, Any], memory: Sequence[Any] = ()) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def find_operator(kernel: Recorded, gradient: Gradient | None, name: str | None 
         _OPERATORS[key] = _NAMES[operator.signature[0]] = operator
         _define(operator)
     elif name is not None and operator.signature[0] != name:
-        text = f"`{kernel.definition.name}` already is the operator {operator.signature[0]}"
+        text = f"`{kernel.definition.name}` is already the operator {operator.signature[0]}"
         raise PtxError(
             [
                 TRANSFORMS.report(
@@ -136,7 +136,7 @@ def _make_operator(kernel: Recorded, gradient: Gradient | None, name: str | None
     floats = tuple(param.name for param in params if param.name in numbers and param.type.ptx[1] == "f")
     conflicts = [word for word in (*tensors, *(param.name for param in params)) if word in (*_OPTIONS, *_ARGUMENTS)]
     if conflicts:
-        text = f"PyTorch calls an argument `{conflicts[0]}` that is none of the parameters of `{kernel.name}`"
+        text = f"`{conflicts[0]}` of `{kernel.name}` has the name of an argument that its PyTorch operator adds"
         raise PtxError([TRANSFORMS.report(find_place(kernel.definition), text, help="rename the parameter")])
     raw_names = tuple(dict.fromkeys(param.name for param in params))
     returns = ", ".join(f"{tile.dtype.name}[{', '.join(map(str, tile.shape))}]" for tile in kernel.out_specs)

@@ -105,7 +105,7 @@ def _read(node: ast.expr, name: str, memory: Sequence[Any]) -> Any:
 
 def _find_object(name: str, index: int, process: str, kind: str) -> object:
     if process != _PROCESS:
-        text = f"`{name}` is an object of another process, of type {kind}, to which this program refers"
+        text = f"this program refers to `{name}`, an object of type {kind} in another process"
         raise PtxError([TRANSFORMS.report(
             None, text, help="export it with numbers, strings, types, or tuples of these as template parameters",
         )])  # fmt: skip

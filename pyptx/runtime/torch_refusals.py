@@ -44,7 +44,10 @@ def refuse(kernel: Defined, text: str) -> NoReturn:
 def refuse_writing(kernel: Defined) -> NoReturn:
     """Raise the error of a call that writes tensors and would need a gradient: as PyTorch's functions with `out=`, it
     has none."""
-    refuse(kernel, "writes tensors that it is given, which autograd cannot differentiate, and one requires a gradient")
+    refuse(
+        kernel,
+        "writes to tensors passed to it, which autograd cannot differentiate, and one of them requires a gradient",
+    )
 
 
 def make_backward(kernel: Defined) -> Callable[..., Any]:

@@ -58,7 +58,7 @@ def list_shapes(subject: Subject, shapes: Shapes) -> list[dict[str, int]]:
     if not cases:
         fail(
             LAUNCH_SHAPE,
-            "shapes: nothing to compare: expected at least one shape, found none",
+            "shapes: expected at least one shape, found none",
             help=_write_remedy(subject.kernel),
         )
     return cases
@@ -95,7 +95,7 @@ def list_orders(schedules: str | Sequence[str], seeds: int | Sequence[int]) -> l
     names = [schedules] if isinstance(schedules, str) else schedules
     for name in names:
         if name not in SCHEDULES:
-            fail(LAUNCH_SHAPE, f"no schedule {name!r}; there are {', '.join(SCHEDULES)}")
+            fail(LAUNCH_SHAPE, f"no schedule {name!r}; the schedules are {', '.join(SCHEDULES)}")
     numbers = range(seeds) if isinstance(seeds, int) else seeds
     orders = [(name, number) for name in names for number in (numbers if name in SEEDED else numbers[:1])]
     if not orders:
@@ -103,7 +103,7 @@ def list_orders(schedules: str | Sequence[str], seeds: int | Sequence[int]) -> l
         found = repr(seeds) if names else "none"
         fail(
             LAUNCH_SHAPE,
-            f"{option}: nothing to compare: expected at least one of them, found {found}",
+            f"{option}: expected at least one to compare, found {found}",
             help=f"omit {option}= for the default",
         )
     return orders
@@ -118,4 +118,4 @@ def check_steps(steps: Mapping[str, int], cases: Sequence[Mapping[str, int]]) ->
             fail(LAUNCH_SHAPE, text, help=f"the variables that all shapes have: {choices}")
         if not isinstance(step, int) or step < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             text = f"multiple_of: expected a positive integer for {name}, found {step!r}"
-            fail(LAUNCH_SHAPE, text, help=f'write multiple_of={{"{name}": 1}} to allow each extent')
+            fail(LAUNCH_SHAPE, text, help=f'write multiple_of={{"{name}": 1}} to allow any extent')

@@ -97,7 +97,7 @@ def tune(kernel: Tunable, request: Request) -> Tuned:
         trials = _try_all(kernel, request, configurations, traces, cost)
     costs = [trial for trial in trials if trial.cost is not None]
     if not costs:
-        text = f"no configuration of `{kernel.name}` runs with the right results"
+        text = f"no configuration of `{kernel.name}` produces the right results"
         fail(TUNING, text, notes=[str(trial) for trial in trials])
     if store is not None and not from_cache:
         store.write(name, json.dumps([[trial.cost, trial.problem] for trial in trials]).encode())
@@ -110,9 +110,9 @@ def _choose_cost(args: Sequence[Any]) -> Cost:
     views = [view for view in arrays.adopt(args) if isinstance(view, DeviceView)]
     if not views or is_active():
         text = (
-            "without a GPU there is no time to minimize"
+            "without a GPU, there is no time to minimize"
             if not is_active()
-            else ("the simulated driver has no times of a GPU")
+            else ("the simulated driver cannot time a GPU")
         )
         fail(TUNING, text, help="pass cost=, or arrays on a CUDA device")
     return lambda configuration, launch: measure(launch, device=views[0].device).median

@@ -19,7 +19,7 @@ from pyptx.sim.observers.checks.choice import parse_choice
 Configuration = dict[str, Any]
 Cost = Callable[[Configuration, Callable[[], Any]], float]
 """Returns the cost of a configuration; the function launches the kernel with it."""
-COST_HELP = "write cost=lambda configuration, launch: …, which returns a number, the less the better"
+COST_HELP = "write cost=lambda configuration, launch: …, which returns a number; lower is better"
 
 
 class Tunable(Protocol):
@@ -76,7 +76,7 @@ def check_request(kernel: Tunable, request: Request) -> None:
             fail(TUNING, text, help=f"write {name}=[…]")
     key: object = request.key
     if not isinstance(key, list | tuple) or not all(isinstance(item, str | int) for item in cast("list[object]", key)):
-        text = f"key: expected a list of texts and whole numbers, found {shorten(key)}"
+        text = f"key: expected a list of strings and integers, found {shorten(key)}"
         fail(TUNING, text, help=f"write key=[{shorten(key)}]" if isinstance(key, str | int) else "write key=[…]")
     try:
         parse_choice(request.check, "raise")
@@ -128,8 +128,8 @@ def list_space(kernel: Tunable, request: Request) -> dict[str, tuple[Any, ...]]:
         fail(TUNING, text, help=f"its template parameters: {choices}")
     twice = [name for name in space if name in request.kwargs]
     if twice:
-        text = f"`{twice[0]}` is in the space of `{kernel.name}` and passed by keyword"
-        fail(TUNING, text, help=f"remove `{twice[0]}` from the space, or {twice[0]}=")
+        text = f"`{twice[0]}` is in the space of `{kernel.name}` and also passed by keyword"
+        fail(TUNING, text, help=f"remove `{twice[0]}` from the space, or omit {twice[0]}=")
     return space
 
 

@@ -33,15 +33,15 @@ def find_violations(*body: str) -> list[Diagnostic]:
 
 WRONG: dict[str, tuple[list[str], str, str]] = {
     "a load, then a store": ([LOAD, WAIT, STORE], "`ld.global.u32` reads memory of `x`",
-                             "and `st.global.u32` in line 13 writes it after"),
+                             "and `st.global.u32` on line 13 writes it after"),
     "a store, then a load": ([STORE, WAIT, LOAD], "`st.global.u32` writes memory of `x`",
-                             "and `ld.global.u32` in line 13 reads it after"),
+                             "and `ld.global.u32` on line 13 reads it after"),
     "an atomic": (["red.global.add.u32 [%x], 1;", WAIT, LOAD], "`red.global.add.u32` writes", "reads it after"),
     "a copy": (["cp.async.ca.shared.global [%s], [%xi], 4;", WAIT, STORE], "`cp.async.ca.shared.global`", "writes"),
     "a generic address": (["ld.u32 %r, [%xi];", WAIT, "st.global.u32 [%g], %r;"], "`ld.u32` reads", "writes it after"),
     "a branch to the wait": ([LOAD, "@%p bra wait;", "mov.u32 %r, 1;", "wait: " + WAIT, STORE], "reads", "writes"),
     "a loop behind": ([LOAD, WAIT, "again: add.u32 %t, %t, 1; setp.lt.u32 %p, %t, %n;", STORE, "@%p bra again;"],
-                      "reads memory of `x`", "in line 14 writes"),
+                      "reads memory of `x`", "on line 14 writes"),
 }  # fmt: skip
 WRONG["a guard"] = (["@%p " + LOAD, "@%p " + WAIT, "@%p " + STORE], "reads", "writes it after")
 RIGHT: dict[str, list[str]] = {

@@ -122,4 +122,4 @@ def test_a_second_declaration_names_the_line_of_the_first() -> None:
     text = ".version 8.6\n.target sm_90\n.address_size 64\n.entry k() {\n.reg .b32 x;\n.reg .f32 y, x;\nret; }\n"
     finding = check(parse(text))[0]
     assert (finding.line, finding.col) == (6, 14)
-    assert finding.message == "register `x` is already declared in this block, in line 5"
+    assert finding.message == "register `x` is already declared in this block, on line 5"

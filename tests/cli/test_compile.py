@@ -117,8 +117,8 @@ WRONG = [
     ("kernels.py:double n", "pyptx: expected VARIABLE=VALUE, found n"),
     ("kernels.py:double n=64 n=32", "pyptx: n has two values: 64 and 32"),
     ("kernels.py:double n=64 --target sm_75", (
-        "pyptx: a kernel for sm_80 cannot be assembled for sm_75; targets with the suffix a or f have only their own "
-        "code; others run on newer ones"
+        "pyptx: a kernel for sm_80 cannot be assembled for sm_75; code for targets with suffix a or f runs only "
+        "there; other code runs on newer ones"
     )),
     ("kernels.py:double n=64 --target sm_9", "pyptx: unknown target sm_9; use one of sm_75, "),
     ("kernels.py:double n=64 --arch sm_9", "pyptx: unknown arch 'sm_9'; use one of sm_75, "),

@@ -385,7 +385,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "a box of another rank": (["copy.ptx", "--arg", "f32[4]=1 map(box=2x2)", "--arg", "u32[4]=0"], "box of 1 sizes"),
     "no grid": (["loops.ptx", "--grid", "0"], "--grid 0: expected one to three positive integers"),
     "four dimensions": (["loops.ptx", "--block", "1,1,1,1"], "--block 1,1,1,1"),
-    "too large a block": (["loops.ptx", "--block", "2048"], "a block of 2048 threads"),
+    "too large a block": (["loops.ptx", "--block", "2048"], "the block has 2048 threads"),
     "no seeds": (["loops.ptx", "--repeat", "0"], "--repeat: expected an integer of at least 1"),
     "a seed below zero": (["loops.ptx", "--seed", "-1"], "--seed: expected an integer of at least 0"),
     "a data seed below zero": (["loops.ptx", "--data-seed", "-1"], "--data-seed: expected an integer of at least 0"),

@@ -109,7 +109,7 @@ def test_an_edited_file_says_so_and_a_wrong_one_where(folder: Path) -> None:
 def test_a_kernel_that_cannot_be_run_is_said(folder: Path) -> None:
     words = ("scale.py", "--quiet", "--no-assembly", "--run")
     result = run(*words, "--entry", "other", cwd=folder)
-    expected = "no kernel other to simulate; there are scale"
+    expected = "no kernel other to simulate; the kernels are scale"
     assert (result.returncode, result.stderr.splitlines()[1:]) == (1, [expected])
     result = run(*words, "--entry", "scale", "--block", "2000", cwd=folder)
     assert result.returncode == 1
@@ -118,7 +118,7 @@ def test_a_kernel_that_cannot_be_run_is_said(folder: Path) -> None:
     (folder / "none.ptx").write_text(source)
     run("-m", "pyptx", "transpile", "none.ptx", "-o", "none.py", cwd=folder)
     result = run("none.py", *words[1:], cwd=folder)
-    assert (result.returncode, result.stderr.splitlines()[1:]) == (1, ["no kernel  to simulate; there are e"])
+    assert (result.returncode, result.stderr.splitlines()[1:]) == (1, ["no kernel  to simulate; the kernels are e"])
 
 
 def test_a_file_works_without_ptxas(folder: Path) -> None:

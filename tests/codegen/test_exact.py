@@ -446,15 +446,16 @@ EXACT: list[tuple[Callable[[], Any], str, str, str | None]] = [
      "expected the name of a directive such as 'maxntid', found 'Max ntid' (str)", None),
     (lambda: new_module().entry("k", directives=[(5, 1)]), "PTX0818",
      "expected the name of a directive such as 'maxntid', found 5 (int)", None),
-    (lambda: new_module().entry("k", linked="weak", named=1), "PTX0818", "`k` is declared with linked, named", None),
+    (lambda: new_module().entry("k", linked="weak", named=1), "PTX0818",
+     "`k` is declared with unknown options: linked, named", None),
     (lambda: new_module().entry("k", cast(Any, "x")), "PTX0818",
      "`k` is declared with a parameter that is not ptx.decl.param(…)", None),
     (lambda: new_module().func("f", returns=[cast(Any, "x")]), "PTX0818",
      "`f` is declared with a parameter that is not ptx.decl.param(…)", None),
     (lambda: new_module().label("L"), "PTX0810",
-     "a label is only allowed in a section here, a section can only contain labels and data", None),
+     "a label is only allowed in a function or a section", None),
     (lambda: new_module().data(b8, 1), "PTX0810",
-     "data are only allowed in a section, a section can only contain labels and data",
+     "data are only allowed in a section",
      'with module.section(".debug_info"):'),
     (lambda: ptx.module((8, 7), []), "PTX0821", "a module needs a target, such as 'sm_90a'", None),
     (lambda: ptx.module(cast(Any, (8, 7, 1)), "sm_90a"), "PTX0821",
@@ -486,7 +487,7 @@ def test_a_register_of_another_kernel_is_refused() -> None:
 
 def test_a_section_is_in_no_section() -> None:
     module = new_module()
-    message = "a section is only allowed at module level, a section can only contain labels and data"
+    message = "a section is only allowed at module level: a section can only contain labels and data"
     for wrong in (lambda: module.section(".b").__enter__(), lambda: module.section_text(".section .b {}")):
         with raises(PtxError) as error, module.section(".a"):
             wrong()

@@ -258,9 +258,9 @@ except RuntimeError as why:
     [
         ("SEED", "luck", "PYPTX_DRIVER_SEED is 'luck'; expected a whole number\n"),
         ("STOP", "yes", "PYPTX_DRIVER_STOP is 'yes'; expected 0 or 1\n"),
-        ("DEVICE", "h1000", "no device 'h1000'; there are a100, h100"),
+        ("DEVICE", "h1000", "no device 'h1000'; the devices are a100, h100"),
         ("COUNT", "17", "17 devices; there can be 1 to 16\n"),
-        ("SCHEDULE", "luck", "no schedule 'luck'; there are eager, lazy"),
+        ("SCHEDULE", "luck", "no schedule 'luck'; the schedules are eager, lazy"),
         ("CHECK", "luck", "check 'luck': expected one of all, strict"),
         ("RECORDS", "absent", "records: there is no folder absent\n"),
         ("DUMP", "absent", "dump: there is no folder absent\n"),
@@ -280,10 +280,10 @@ def test_impossible_settings_of_the_environment_are_explained(
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"order": "luck"}, ValueError, "no order 'luck'; there are sync, deferred"),
+        ({"order": "luck"}, ValueError, "no order 'luck'; the orders are sync, deferred"),
         ({"check": "luck"}, ValueError, "check 'luck': expected one of all, strict"),
         ({"baseline": "absent.json"}, FileNotFoundError, "absent.json"),
-        ({"checks": "all"}, TypeError, "no option 'checks'; there are device, count, check"),
+        ({"checks": "all"}, TypeError, "no option 'checks'; the options are device, count, check"),
     ],
 )
 def test_options_that_do_not_exist_leave_the_driver(

@@ -260,33 +260,36 @@ def test_an_operation_of_python_on_no_number_names_a_remedy(kind: str) -> None:
 
 MESSAGES = {
     "predicate": (
-        "`round()` of `~%p0`, a predicate",
+        "`~%p0` is a predicate and does not support `round()`",
         "predicates support & | ^ ~; ptx.if_ branches on one, ptx.selp converts one to a number",
     ),
     "array": (
-        "`round()` of `%v_1_`, a vector of 4 registers",
+        "`%v_1_` is a vector of 4 registers and does not support `round()`",
         "operate on each element: [r + 1 for r in x]; `x[i] = value` writes one",
     ),
     "pair": (
-        "`round()` of `PipeRef(Reg('%r0', u32), Reg('%p0', pred))`, a pair of destinations",
+        "`PipeRef(Reg('%r0', u32), Reg('%p0', pred))` is a pair of destinations and does not support `round()`",
         "unpack the registers: d, p = pair",
     ),
     "allocation": (
-        "`round()` of `smem_1`, which is shared memory",
+        "`smem_1` is shared memory and does not support `round()`",
         "smem.load(f32, smem_1[0]) reads an element; `+` moves the address by a number of bytes",
     ),
     "element": (
-        "`round()` of `smem_1 + 4`, an address in shared memory",
+        "`smem_1 + 4` is an address in shared memory and does not support `round()`",
         "smem.load(f32, smem_1 + 4) reads it into a register; `+` moves the address by a number of bytes",
     ),
-    "barriers": ("`round()` of `mbar_1`, 2 barriers", "select one: mbar_1[0].wait(phase)"),
+    "barriers": (
+        "`mbar_1` is an array of barriers and does not support `round()`",
+        "select one: mbar_1[0].wait(phase)",
+    ),
     "tensor": (
-        "`round()` of the tensor `a`, which is in global memory",
+        "the tensor `a` is in global memory and does not support `round()`",
         "the parameter `a` holds the tensor's address: read it with (p,) = ptx.global_ptrs(a) and use p; "
         "tensor copies take a.tma_desc()",
     ),
     "barrier": (
-        "`round()` of `MbarrierRef('mbar_1', 1)`, a barrier",
+        "`MbarrierRef('mbar_1', 1)` is a barrier and does not support `round()`",
         "its methods use it: arrive(), wait(phase), try_wait(phase)",
     ),
 }

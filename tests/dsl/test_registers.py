@@ -392,10 +392,10 @@ def test_a_constant_with_more_bits_than_its_type_is_refused(name: str, value: in
 
 
 SHIFTS: dict[str, Callable[[Any, Any], Any]] = {
-    "`<<` on .{}: only integers support it": lambda x, n: (x << 1, n),
-    "`>>` on .{}: only integers support it": lambda x, n: x >> n,
-    "`<<=` on .{}: only integers support it": lambda x, n: (x.__ilshift__(1), n),
-    "`>>=` on .{}: only integers support it": lambda x, n: n.__irshift__(x),
+    "`<<` does not support .{}, only integers": lambda x, n: (x << 1, n),
+    "`>>` does not support .{}, only integers": lambda x, n: x >> n,
+    "`<<=` does not support .{}, only integers": lambda x, n: (x.__ilshift__(1), n),
+    "`>>=` does not support .{}, only integers": lambda x, n: n.__irshift__(x),
     "`<<` takes registers and integers, found 1.0": lambda x, n: (n << 1.0, x),
     "`>>` takes registers and integers, found 1.0": lambda x, n: (1.0 >> n, x),
 }

@@ -56,7 +56,7 @@ def assert_rejected(
     assert (finding.origin.file, finding.line) == (body.__code__.co_filename, line_numbers[0]), excinfo.value
     for word in words:
         assert word in text_of(excinfo.value), excinfo.value
-    assert finding.help or finding.notes, "an error says how to mend it"
+    assert finding.help or finding.notes, "an error says how to fix it"
     return finding
 
 

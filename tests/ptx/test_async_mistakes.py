@@ -187,7 +187,7 @@ def test_a_multicast_to_nobody(mask: Any) -> None:
 
 REDUCTIONS: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: ptx.warp.reduce_sum(reg.alloc(u32), width=24), "PTX0818", "`width` must be 2, 4, 8, 16 or 32"),
-    (lambda: ptx.warp.reduce_sum(reg.alloc(pred)), "PTX0804", "on a predicate"),
+    (lambda: ptx.warp.reduce_sum(reg.alloc(pred)), "PTX0804", "does not support predicates"),
     (lambda: ptx.warp.reduce_sum(1), "PTX0818", "needs a register"),  # pyright: ignore[reportArgumentType]
     (lambda: ptx.warp.reduce("mean", reg.alloc(f32)), "PTX0818", "sum, max, min, and, or, xor"),
     (lambda: ptx.warp.reduce("and", reg.alloc(f32)), "PTX0804", "only integers"),

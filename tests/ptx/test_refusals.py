@@ -53,7 +53,7 @@ EXACT: list[tuple[Callable[[], Any], str, str, str | None]] = [
     (lambda: T.range_(reg.scalar(f32)), "PTX0804",
      "`ptx.range_` counts in 32 or 64 bits, found `%f0` of type .f32", None),
     (lambda: T.range_(reg.scalar(u32), reg.scalar(s32)), "PTX0804",
-     "`ptx.range_` of .u32 and .s32: the bounds have different signedness",
+     "the bounds of `ptx.range_` differ in signedness: .u32 and .s32",
      "declare the bounds with the same signedness, or convert one"),
     (lambda: ptx.kloop(reg.scalar(u32), unroll=0, body=ptx.ret), "PTX0818",
      "`unroll` must be a positive integer, found 0 (int)", None),

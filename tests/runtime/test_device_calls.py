@@ -108,7 +108,7 @@ def test_raw_parameters_that_do_not_fit_are_named(device: DeviceMemory) -> None:
             r"`scale`: expected a number, found a Tensor without dimensions",
         ),
         ([a, None], "the raw parameter `scale` has no value"),
-        ([a, 1e300], r"`scale` is \.f32, 1e\+300 does not fit"),
+        ([a, 1e300], r"`scale` is \.f32, but 1e\+300 does not fit"),
     ):
         with raises(PtxError, match=message) as excinfo:
             scale_in_place(grid=(1,), args=args)

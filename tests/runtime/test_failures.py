@@ -110,7 +110,7 @@ def test_ptx_that_the_driver_refuses_is_reported(device: DeviceMemory) -> None:
         launch(replace(plan, traced=(parse(text), plan.kernel_trace)), {})
     (finding,) = error.value.diagnostics
     assert finding.notes[:2] == (
-        "the kernel is PTX 8.0 for sm_90a; device 0 is of sm_90, and its driver of CUDA 13.5",
+        "the kernel is PTX 8.0 for sm_90a; device 0 is sm_90, and its driver supports CUDA 13.5",
         "<ptx>:6:13: error[PTX0401]: `%r1` is not declared here",
     )
     assert (finding.help or "").startswith("add_scaled.check(…) and add_scaled.cubin(…), which needs ptxas, report")
@@ -162,7 +162,7 @@ def test_the_log_of_the_drivers_compiler_is_read(device: DeviceMemory, monkeypat
     with raises(PtxError, match=r"`add_scaled` cannot be loaded: .*INVALID_PTX \(218\)") as error:
         launch(plan, dict.fromkeys("abc", 0))
     loading, assembly = error.value.diagnostics
-    assert loading.notes == ("the kernel is PTX 8.0 for sm_90a; device 0 is of sm_90, and its driver of CUDA 13.5",)
+    assert loading.notes == ("the kernel is PTX 8.0 for sm_90a; device 0 is sm_90, and its driver supports CUDA 13.5",)
     assert assembly.message.startswith("Illegal modifier '.f32' for instruction 'st'")
     assert re.search(r"test_calls.py:\d+: error\[PTX0710\]", str(error.value))
     assert "ptx.st(f32, ptx.addr(pc, offset), x)" in str(error.value)

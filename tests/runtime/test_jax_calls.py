@@ -343,7 +343,7 @@ def test_a_second_derivative_names_the_kernel_that_lacks_a_gradient(derive: Call
 
 @pytest.mark.parametrize("derive", FORWARD, ids=range(len(FORWARD)))
 def test_a_forward_mode_derivative_is_an_error(derive: Callable[[Any], Any]) -> None:
-    with raises(PtxError, match="PTX1003.*`product` has a gradient, and no forward-mode derivative", file=__file__):
+    with raises(PtxError, match="PTX1003.*`product` has a gradient, but no forward-mode derivative", file=__file__):
         derive(X)
 
 

@@ -179,7 +179,7 @@ def test_a_kernel_in_a_graph_stays_loaded(device: DeviceMemory) -> None:
 def test_a_device_that_cannot_run_the_target_is_named(activate: Activate) -> None:
     activate("a100")
     memory = {name: DeviceMemory().put(A) for name in "abc"}
-    with raises(PtxError, match="`add_scaled` is for sm_90a, but device 0 is of sm_80"):
+    with raises(PtxError, match="`add_scaled` is for sm_90a, but device 0 is sm_80"):
         launch(plan_call(add_scaled, A.shape, B.shape, scale=2.0), memory)
 
 

@@ -203,7 +203,7 @@ def test_kernels_that_do_not_belong_together_are_refused() -> None:
     for options in ({"save_for_backward": [0]}, {"num_grad_inputs": 1}, {"save_for_backward": [0, 5]}):
         with raises(PtxError, match="PTX1003", file=__file__):
             differentiable_kernel(product, product_gradient, **options)  # pyright: ignore[reportArgumentType]
-    with raises(PtxError, match="neither kernel takes other", file=__file__):
+    with raises(PtxError, match="neither kernel takes `other`", file=__file__):
         differentiable_kernel(product, product_gradient)(X, X, other=1)
 
 

@@ -231,7 +231,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "fraction for an integer": (
         lambda x: shift(x.reshape(1, 32), bias=1.0, count=1.5),
-        "`count` is .u32, 1.5 is not an integer",
+        "`count` is .u32, but 1.5 is not an integer",
     ),
     "tensor for a number": (
         lambda x: shift(x.reshape(1, 32), bias=x[0], count=1),

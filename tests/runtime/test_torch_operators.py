@@ -94,7 +94,7 @@ def test_a_name_may_be_given() -> None:
     local = make_local()
     assert get_name(local, "add_one") == "add_one"
     assert get_name(local) == "add_one"
-    with raises(PtxError, match="`local` already is the operator add_one", file=__file__):
+    with raises(PtxError, match="`local` is already the operator add_one", file=__file__):
         operator(local, "add_two")
     with raises(PtxError, match="add_one is the name of another operator", file=__file__):
         operator(make_local(), "add_one")
@@ -106,7 +106,7 @@ def test_arguments_of_the_operator_are_no_names_of_parameters() -> None:
     @kernel(grid=(1,), raw_params=[("u64", "grid")])
     def confusing() -> None: ...
 
-    with raises(PtxError, match="PyTorch calls an argument `grid`", file=__file__):
+    with raises(PtxError, match="`grid` of `confusing` has the name of an argument", file=__file__):
         operator(confusing)
 
 
@@ -154,7 +154,7 @@ def test_a_program_of_a_kernel_with_other_outputs_is_refused() -> None:
 
 def test_objects_of_another_process_are_refused() -> None:
     wrong = "function=object(0, 'another', 'function')"
-    with raises(PtxError, match="`function` is an object of another process, of type function"):
+    with raises(PtxError, match="this program refers to `function`, an object of type function in another process"):
         operator(product).default(X, X, options=wrong)
 
 

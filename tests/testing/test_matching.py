@@ -163,7 +163,7 @@ def test_one_schedule_may_be_a_text() -> None:
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
-    ({"schedules": ["eager", "fast"]}, "no schedule 'fast'; there are eager, lazy, random, adversarial"),
+    ({"schedules": ["eager", "fast"]}, "no schedule 'fast'; the schedules are eager, lazy, random, adversarial"),
     ({"multiple_of": {"k": 1}}, "multiple_of: expected variables of the shapes, found 'k'"),
     ({"multiple_of": {"n": 0}}, "multiple_of: expected a positive integer for n, found 0"),
     ({"multiple_of": {"n": "1"}}, "multiple_of: expected a positive integer for n, found '1'"),
@@ -172,9 +172,9 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"shapes": {"m": [64]}}, "shapes: {'m': 64} does not fit `skip_last`: missing n; unknown m"),
     ({"shapes": ({},)}, "shapes: {} does not fit `skip_last`: missing n"),
     ({"shapes": {"n": [0]}}, "shapes: expected a positive integer for n, found 0"),
-    ({"shapes": ()}, "shapes: nothing to compare: expected at least one shape, found none"),
-    ({"schedules": ()}, "schedules: nothing to compare: expected at least one of them, found none"),
-    ({"seeds": 0}, "seeds: nothing to compare: expected at least one of them, found 0"),
+    ({"shapes": ()}, "shapes: expected at least one shape, found none"),
+    ({"schedules": ()}, "schedules: expected at least one to compare, found none"),
+    ({"seeds": 0}, "seeds: expected at least one to compare, found 0"),
     ({"check": "race"}, (
         "check 'race': expected one of all, strict, none, races, uninitialised, proxies, async, tensor, mbarriers, "
         "convergence, barriers, lifetimes, layouts, bounds, hangs, numerics, outputs, unused, dependents"

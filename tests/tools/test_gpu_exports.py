@@ -48,7 +48,7 @@ def test_a_program_keeps_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tuning_has_a_cost_on_a_gpu_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(PtxError, match="the simulated driver has no times of a GPU"):
+    with pytest.raises(PtxError, match="the simulated driver cannot time a GPU"):
         tuning.tuning_by_time(MACHINE)
 
     def prefer_wide(configuration: dict[str, Any], launch: Callable[[], object]) -> float:

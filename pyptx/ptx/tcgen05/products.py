@@ -153,7 +153,7 @@ def _spell_kind(kind: str, scale_vec: str | int | None, lut: list[str]) -> list[
     name = kind.removeprefix("kind::")
     if name not in _BLOCK_SCALED:
         if scale_vec is not None:
-            fail(rules.ARGUMENT, f"`scale_vec` {describe(scale_vec)} with kind {name}", help=_REMEDY)
+            fail(rules.ARGUMENT, f"kind {name} takes no `scale_vec`, found {describe(scale_vec)}", help=_REMEDY)
         return [f"kind::{name}", *lut]
     if scale_vec is None:
         # mxf4nvf4 has no default size: ue4m3 factors use 16 elements per factor.

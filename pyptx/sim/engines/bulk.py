@@ -241,11 +241,11 @@ def _check_map_of_store(site: Site, lane: Lanes, tensor: TensorMap, operation: s
     """Raise an error for a map with which stores or reductions fault (measured on an H200)."""
     box = tensor.im2col
     if box is not None and box.mode is Im2colMode.IM2COL and (min(box.lower) < 0 or max(box.upper) > 0):
-        text = f"the box of corners {box.lower} and {box.upper}: a store needs one inside the tensor"
+        text = f"the box with corners {box.lower} and {box.upper}: a store needs a box inside the tensor"
         raise _make_error(site, lane, text)
     if operation and tensor.dtype not in copies.REDUCIBLE[operation]:
         names = ", ".join(dtype.name for dtype in sorted(copies.REDUCIBLE[operation]))
-        raise _make_error(site, lane, f"elements of {tensor.dtype.name}; `.{operation}` reduces {names}")
+        raise _make_error(site, lane, f"the elements are {tensor.dtype.name}, but `.{operation}` reduces {names}")
 
 
 def count_bytes(tensor: TensorMap, mode: str) -> int:

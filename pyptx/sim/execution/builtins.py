@@ -43,7 +43,7 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
     elif name == "free":
         for at, address in enumerate(_load_word(site, lanes, base, 0, "u8").tolist()):
             if address and not machine.memory.space.free_on_heap(address):
-                text = f"`free` of {address:#x}, which `malloc` did not return or which is free already"
+                text = f"`free` of {address:#x}, which `malloc` did not return or which was already freed"
                 place = machine.memory.describe_thread(lanes, at, name)
                 raise faults.error(faults.BAD_FREE, origin, text, notes=(place,))
     else:

@@ -142,9 +142,8 @@ class Barriers:
         if barrier_round is None:
             barrier_round = self.rounds[key] = Round(slot, grid, number, count, kind, place)
         elif (barrier_round.count or self._count_all(grid, slot)) != (count or self._count_all(grid, slot)):
-            detail = (
-                f"barrier {number} began with count {_format_count(barrier_round.count)}, here {_format_count(count)}"
-            )
+            first_count, own_count = _format_count(barrier_round.count), _format_count(count)
+            detail = f"barrier {number} began with count {first_count}, but this arrival has {own_count}"
             state.report(rules.BARRIER_COUNT, place, detail, thread=first, other=barrier_round.place)
         if (barrier_round.kind == "red") != (kind == "red"):
             state.report(

@@ -52,7 +52,7 @@ class ClockRows:
         """Per warp: its first row, its life, the column of its copies, its cluster and the cluster's first thread, and
         the columns of its CTA."""
         self._foreign: dict[int, dict[int, Clock]] = {}
-        """What rows know of other clusters."""
+        """Per row: the clocks that it has acquired from other clusters, by cluster."""
         self._splits: dict[int, set[int]] = {}
         """The rows, besides the first, of warps whose lanes have different knowledge."""
         self._pending: dict[int, tuple[AnyStamp, ...]] = {}
@@ -86,7 +86,7 @@ class ClockRows:
 
     @property
     def foreign(self) -> dict[int, dict[int, Clock]]:
-        """What rows know of other clusters."""
+        """Per row: the clocks that it has acquired from other clusters, by cluster."""
         if self._pending:
             self.settle()
         return self._foreign

@@ -42,7 +42,7 @@ class Struct:
         pairs = isinstance(self.fields, Sequence) and all(isinstance(f, Sequence) and len(f) == 2 for f in self.fields)  # pyright: ignore[reportUnnecessaryIsInstance]
         numbers = [self.size, *(offset for offset, _ in self.fields)] if pairs else [None]
         if not all(isinstance(number, int | np.integer) for number in numbers):
-            text = f"a sim.Struct of size {reprlib.repr(self.size)} with fields {reprlib.repr(self.fields)}"
+            text = f"sim.Struct has an invalid size or fields: {reprlib.repr(self.size)}, {reprlib.repr(self.fields)}"
             help = "give the size, and a list of byte offsets and values: sim.Struct(8, [(0, np.int32(1)), (4, array)])"
             raise faults.error(faults.ARGUMENTS, None, text, help=help)
 
@@ -90,7 +90,7 @@ class Buffers:
         if entry is None:
             parts = [_encode_item(item, self, f"{name}[{at}]", origin) for at, item in enumerate(value.items())]
             if not parts or isinstance(value.target, np.ndarray):
-                text = f"`{name}`: a sim.Pointer to {_describe_target(value)}"
+                text = f"`{name}`: a sim.Pointer cannot point to {_describe_target(value)}"
                 help = "for an array's address, pass the array; a sim.Pointer takes a sim.Tensor or a list of arrays"
                 raise faults.error(faults.ARGUMENTS, origin, text, help=help)
             data = b"".join(parts)
@@ -377,7 +377,7 @@ def _check_array(array: Array, name: str, origin: Origin | None) -> None:
         text = f"`{name}`: an array of {dtype} cannot be passed; pass an array of numbers"
         raise faults.error(faults.ARGUMENTS, origin, text)
     if not dtype.isnative:
-        text = f"`{name}`: {dtype.str} is big-endian, GPUs are little-endian"
+        text = f"`{name}`: {dtype.str} is big-endian, but GPUs are little-endian"
         raise faults.error(faults.ARGUMENTS, origin, text, help=f"pass `{name}.astype({name}.dtype.newbyteorder('='))`")
 
 
@@ -385,7 +385,7 @@ def _encode_number(param: Param, value: float, size: int, origin: Origin | None)
     kind = param.type.ptx[1:]
     if isinstance(value, float) and kind[0] in "us":
         help = f"pass an int; to pass the bits of a float, pass a NumPy number such as np.float32({value})"
-        text = f"`{param.name}` is .{kind}, {value} is not an integer"
+        text = f"`{param.name}` is .{kind}, but {value} is not an integer"
         raise faults.error(faults.ARGUMENTS, origin, text, help=help)
     try:
         if size in _FLOATS and (kind[0] == "f" or isinstance(value, float)):
@@ -409,5 +409,5 @@ def _encode_number(param: Param, value: float, size: int, origin: Origin | None)
     except (OverflowError, struct.error, ValueError):
         help = None if size <= 8 else _STRUCTURE
     raise faults.error(
-        faults.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {format_number(value)} does not fit", help=help
+        faults.ARGUMENTS, origin, f"`{param.name}` is .{kind}, but {format_number(value)} does not fit", help=help
     )

@@ -215,9 +215,9 @@ def make_prepared(
     shape = check_shape(program, grid, block, cluster, check_integer(options.shared, "shared", 0))
     if options.schedule not in SCHEDULES:
         choices = ", ".join(SCHEDULES)
-        raise faults.error(faults.LAUNCH_SHAPE, None, f"no schedule {options.schedule!r}; there are {choices}")
+        raise faults.error(faults.LAUNCH_SHAPE, None, f"no schedule {options.schedule!r}; the schedules are {choices}")
     if options.precision not in ("float32", "hardware"):
-        text = f"no precision {options.precision!r}; there are float32, hardware"
+        text = f"no precision {options.precision!r}; the precisions are float32, hardware"
         raise faults.error(faults.LAUNCH_SHAPE, None, text)
     check_integer(options.seed, "seed", 0)
     check_integer(options.max_steps, "max_steps", 1)

@@ -181,7 +181,7 @@ class Machine:
             if array is None and region.name == name:
                 return region.data.copy()
         names = ", ".join(region.name for region in self._launch.space.regions)
-        raise faults.error(faults.ARGUMENTS, None, f"no array or global variable `{name}`; there are {names}")
+        raise faults.error(faults.ARGUMENTS, None, f"no array or global variable `{name}`; expected one of {names}")
 
     @hide_frames
     def barriers(self, cta: int = 0) -> list[MBarrier | Barrier]:
@@ -255,7 +255,7 @@ class Machine:
         if isinstance(until, str):
             pcs = {b.pc for b in blocks if until in b.labels}
             labels = [label for block in blocks for label in block.labels]
-            problem = f"no label `{until}`; there are {', '.join(labels) or 'none'}"
+            problem = f"no label `{until}`; the labels are {', '.join(labels) or 'none'}"
         else:
             lines = {b.pc: origin.line for b in blocks if b.steps and (origin := b.steps[0].instruction.origin)}
             pcs = {pc for pc, line in lines.items() if line == until}
@@ -273,7 +273,8 @@ class Machine:
             raise faults.error(faults.ARGUMENTS, None, "the kernel has ended: there is nothing to show")
         numbers, shape = number_ctas(self._batch), self._batch.shape
         if not isinstance(cta, int | np.integer) or not isinstance(thread, int | np.integer | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-            text = f"CTA {cta!r}, thread {thread!r}: a CTA is a number in the grid, a thread a number or coordinates"
+            expected = "expected the number of a CTA in the grid, and the number or coordinates of a thread"
+            text = f"CTA {cta!r}, thread {thread!r}: {expected}"
             raise faults.error(faults.ARGUMENTS, None, text)
         if isinstance(thread, Sequence):
             thread = sum(
@@ -291,7 +292,7 @@ class Machine:
         starts = [start for start, label in places if label == name]
         if not starts:
             labels = ", ".join(label for _, label in places)
-            raise faults.error(faults.ARGUMENTS, None, f"no shared variable `{name}`; there are {labels}")
+            raise faults.error(faults.ARGUMENTS, None, f"no shared variable `{name}`; expected one of {labels}")
         try:
             return starts[0] + int(offset or "0", 0)
         except ValueError:

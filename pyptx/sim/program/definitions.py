@@ -154,7 +154,7 @@ def _check_unresolved(symbols: Sequence[Symbol], mentions: Sequence[set[str]]) -
     declarations = [symbol for symbol in symbols if symbol is not first]
     verb = "declares" if len(declarations) == 1 else "declare"
     suffix = f"; {format_count('other module', len(declarations))} {verb} it" if declarations else ""
-    text = f"`{first.name}` is external, and no module has a definition that others can see{suffix}"
+    text = f"`{first.name}` is external, but no module has a definition visible to others{suffix}"
     raise _make_undefined_error(first, text, "link the module that defines it, and make the definition .visible")
 
 

@@ -114,7 +114,7 @@ def _refuse_shadows(module: Module, function: Function, shadows: set[str]) -> No
             _add_names(operand, mentions)
         for name in sorted(mentions & shadows):
             if step.scope.find(name) is names.find(name):
-                text = f"`{name}`, which another module also has, is hidden by a name in `{function.name}`"
+                text = f"`{name}`, which another module also declares, is hidden by a name in `{function.name}`"
                 raise PtxError([faults.LINKING.report(step.instruction.origin, text, help="rename one of them")])
 
 

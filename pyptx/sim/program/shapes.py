@@ -22,7 +22,7 @@ LARGE_GRID, LARGE_BLOCK = (
     "put the largest extent in x, or let each CTA do more",
     "use a smaller block and a larger grid",
 )
-PART_OF_CLUSTER = "round the grid up, and let the CTAs that are too many do nothing"
+PART_OF_CLUSTER = "round the grid up, and let the extra CTAs exit"
 MUCH_SHARED = "use fewer stages or smaller tiles"
 """What to do about a launch that exceeds a limit."""
 _MOST_BITS = 256
@@ -80,7 +80,7 @@ def check_shape(program: Program, grid: Dim3, block: Dim3, cluster: Dim3, shared
     if cluster_values:
         kernel_cluster = _pad_to_dim3(cluster_values)
         if cluster not in ((1, 1, 1), kernel_cluster):
-            raise _make_shape_error(function, f"cluster is {cluster}, the kernel requires {kernel_cluster}")
+            raise _make_shape_error(function, f"cluster is {cluster}, but the kernel requires {kernel_cluster}")
         cluster = kernel_cluster
         if "blocksareclusters" in directives:
             grid = grid[0] * cluster[0], grid[1] * cluster[1], grid[2] * cluster[2]
@@ -96,7 +96,7 @@ def _check_limits(function: Function, option: str, sizes: Dim3) -> None:
     for axis, number, limit in zip("xyz", sizes, _MOST[option], strict=True):
         if number > limit:
             help = LARGE_GRID if option == "grid" else LARGE_BLOCK
-            raise _make_shape_error(function, f"{option} is {sizes}; the limit in {axis} is {limit}", help)
+            raise _make_shape_error(function, f"{option} is {sizes}, but the limit in {axis} is {limit}", help)
 
 
 def _pad_to_dim3(values: Sequence[Any]) -> Dim3:
@@ -107,25 +107,27 @@ def _pad_to_dim3(values: Sequence[Any]) -> Dim3:
 def _check_threads(function: Function, directives: Mapping[str, Sequence[Any]], block: Dim3) -> None:
     if "reqntid" in directives and _pad_to_dim3(directives["reqntid"]) != block:
         raise _make_shape_error(
-            function, f"block is {block}, the kernel requires {_pad_to_dim3(directives['reqntid'])}"
+            function, f"block is {block}, but the kernel requires {_pad_to_dim3(directives['reqntid'])}"
         )
     threads, limit = block[0] * block[1] * block[2], THREADS_PER_CTA
     if threads > limit:
-        raise _make_shape_error(function, f"a block of {threads} threads; the limit is {limit}", LARGE_BLOCK)
+        raise _make_shape_error(function, f"the block has {threads} threads, but the limit is {limit}", LARGE_BLOCK)
     x, y, z = _pad_to_dim3(directives.get("maxntid", (limit,)))
     if threads > x * y * z:
         count = format_count("thread", threads)
-        raise _make_shape_error(function, f"a block of {count}; the kernel's `.maxntid` allows {x * y * z}")
+        raise _make_shape_error(function, f"the block has {count}, but the kernel's `.maxntid` allows {x * y * z}")
 
 
 def _check_cluster(function: Function, directives: Mapping[str, Sequence[Any]], grid: Dim3, cluster: Dim3) -> None:
     size = cluster[0] * cluster[1] * cluster[2]
     if size > _MOST_CLUSTER:
-        raise _make_shape_error(function, f"a cluster of {size} CTAs; the limit is {_MOST_CLUSTER}")
+        raise _make_shape_error(function, f"the cluster has {size} CTAs, but the limit is {_MOST_CLUSTER}")
     rank = directives.get("maxclusterrank")
     if rank and size > int(rank[0]):
         count = format_count("CTA", size)
-        raise _make_shape_error(function, f"a cluster of {count}; the kernel's `.maxclusterrank` allows {rank[0]}")
+        raise _make_shape_error(
+            function, f"the cluster has {count}, but the kernel's `.maxclusterrank` allows {rank[0]}"
+        )
     if any(g % c for g, c in zip(grid, cluster, strict=True)):
         raise _make_shape_error(function, f"grid {grid} is not a multiple of the cluster {cluster}", PART_OF_CLUSTER)
 
@@ -137,7 +139,7 @@ def _check_shared(program: Program, shared: int) -> None:
     limit = shared_limit(find_target(code))
     if static + shared > limit:
         size = static + shared
-        text = f"{size} bytes of shared memory, {static} of them declared; the limit of a CTA on {code} is {limit}"
+        text = f"a CTA has {size} bytes of shared memory, {static} of them declared, but the limit on {code} is {limit}"
         raise _make_shape_error(program.entry.function, text, MUCH_SHARED)
 
 

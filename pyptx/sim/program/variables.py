@@ -168,7 +168,7 @@ class Variables:
             declaration, item = definition
         elif extern and symbol.space != "shared":
             raise faults.error(
-                faults.UNDEFINED_EXTERN, declaration.origin, f"`{key[0]}` is external, and no module defines it"
+                faults.UNDEFINED_EXTERN, declaration.origin, f"`{key[0]}` is external, but no module defines it"
             )
         size, alignment = measure_declaration(declaration, item)
         if symbol.space == "shared":
@@ -183,7 +183,7 @@ class Variables:
         try:
             allocation = self.globals.place(key[0], declaration, size, alignment)
         except MemoryError:
-            text = f"no memory for `{key[0]}`, {size} bytes"
+            text = f"not enough memory for the {size} bytes of `{key[0]}`"
             raise faults.error(faults.OUT_OF_MEMORY, declaration.origin, text) from None
         self.addresses[key] = allocation.address
         self._initialize(allocation.data, declaration, item)

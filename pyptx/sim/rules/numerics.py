@@ -39,8 +39,8 @@ ADDRESS_OVERFLOW = warning(
 NARROWED = warning(
     995,
     "value lost by narrowing",
-    "The dropped bits are neither zeros nor copies of the sign: the remaining bits equal the value neither signed nor "
-    "unsigned.",
+    "The dropped bits are neither zeros nor copies of the sign: the remaining bits equal the value neither as a "
+    "signed nor as an unsigned number.",
     "keep the value wide, or narrow with `.sat`",
     wrong=ARITHMETIC.format("mul.lo.s32 %r2, %r1, 100000;\n    cvt.u16.u32 %h1, %r2;"),
     right=ARITHMETIC.format("mul.lo.s32 %r2, %r1, 1000;\n    cvt.u16.u32 %h1, %r2;"),
@@ -56,8 +56,8 @@ INEXACT = warning(
 OUT_OF_RANGE = warning(
     997,
     "floating-point number outside the integer's range",
-    "A value that does not fit silently becomes the nearest limit of the integer type, NaN becomes 0 or the least "
-    "integer (cvt).",
+    "A value that does not fit silently becomes the nearest limit of the integer type, NaN becomes 0 or the "
+    "smallest integer (cvt).",
     "clamp before the conversion, or write `.sat` if the limit is intended",
     wrong=ARITHMETIC.format("mov.f32 %f0, 0fBF800000;\n    cvt.rzi.u32.f32 %r2, %f0;"),
     right=ARITHMETIC.format("mov.f32 %f0, 0fBF000000;\n    cvt.rzi.u32.f32 %r2, %f0;"),

@@ -80,7 +80,7 @@ def _branch_by_table(state: State, block: Block, depth: int, lanes: Lanes) -> No
     for entry in np.unique(index):
         subset = lanes.subset(index == entry)
         if int(entry) >= len(block.targets):
-            text = f"index {int(entry)}, the list has {format_count('label', len(block.targets))}"
+            text = f"index {int(entry)}, but the list has {format_count('label', len(block.targets))}"
             raise faults.error(faults.BAD_BRANCH, opcode_span(step.instruction), text)
         if subset is not None:
             _jump(state, block, depth, block.targets[int(entry)], subset)

@@ -142,7 +142,7 @@ class Memory:
         if size <= self.local.size:
             return
         if size > 512 * 1024:
-            text = f"a thread needs {size} bytes of local memory, the limit is 524288"
+            text = f"a thread needs {size} bytes of local memory, but the limit is 524288"
             help = "check for unbounded recursion or a `.local` array that is too large"
             raise faults.error(faults.STACK, origin, text, help=help)
         size = -(-max(size, 2 * self.local.size) // 64) * 64

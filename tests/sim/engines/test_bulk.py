@@ -380,9 +380,9 @@ REDUCE = "cp.reduce.async.bulk.tensor.2d.global.shared::cta.{}.tile.bulk_group [
         (ROWS, LOAD.format(2, "tile", "2, 0", ""), "PTX1111.*coordinate 2 of the first.*a multiple of 4, which is 16"),
         (ROWS, STORE.format(2, "tile", "-1, 0"), "coordinate -1 of dimension 0.*a store must not start below"),
         (ROWS, STORE.format(2, "tile", "0, -1"), "coordinate -1 of dimension 1.*a store must not start below"),
-        (ROWS, REDUCE.format("and"), r"elements of F32; `\.and` reduces U32, S32, U64"),
+        (ROWS, REDUCE.format("and"), r"the elements are F32, but `\.and` reduces U32, S32, U64"),
         (PIXELS, LOAD.format(3, "im2col", "0, -2, 0", ", {%h}"), "coordinate -2 of dimension 1 is outside.*-1 to 5"),
-        (PIXELS, STORE.format(3, "im2col_no_offs", "0, 0, 0"), "a store needs one inside the tensor"),
+        (PIXELS, STORE.format(3, "im2col_no_offs", "0, 0, 0"), "a store needs a box inside the tensor"),
     ],
 )  # fmt: skip
 def test_tensor_copies_that_fault_are_errors(tensor: TensorMap, line: str, message: str) -> None:

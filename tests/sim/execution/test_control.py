@@ -256,7 +256,7 @@ setp.lt.u32 %p0, %r1, 32;
     [
         ("st.u64 [%rd1+8], 1;", "PTX1110", "allocation 1 of malloc"),
         ("call.uni free, (%rd1);\nst.u64 [%rd1], 1;", "PTX1110", "allocation 1 of malloc"),
-        ("call.uni free, (%rd1);\ncall.uni free, (%rd1);", "PTX1132", "which is free already"),
+        ("call.uni free, (%rd1);\ncall.uni free, (%rd1);", "PTX1132", "which was already freed"),
         ("add.u64 %rd1, %rd1, 4;\ncall.uni free, (%rd1);", "PTX1132", "`malloc` did not return"),
     ],
 )

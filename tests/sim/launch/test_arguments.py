@@ -28,7 +28,7 @@ OUT = np.zeros(32, np.uint32)
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "no arguments": ({"args": None}, "PTX1102", "mapping from names to arguments, found NoneType"),
     "one string": ({"args": "ab"}, "PTX1102", "mapping from names to arguments, found str"),
-    "a fraction": ({"args": [OUT, 1.5]}, "PTX1102", "`n` is .u32, 1.5 is not an integer"),
+    "a fraction": ({"args": [OUT, 1.5]}, "PTX1102", "`n` is .u32, but 1.5 is not an integer"),
     "a NumPy number of another size": ({"args": [OUT, np.int64(1)]}, "PTX1102", "a plain Python number"),
     "an array for a number": ({"args": [OUT, OUT]}, "PTX1102", "an array is passed by its address"),
     "an array without dimensions": ({"args": [np.array(1, np.uint32), 1]}, "PTX1102", "shape (1,)"),
@@ -43,11 +43,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "half a grid": ({"grid": 1.5}, "PTX1103", "positive integers, found 1.5"),
     "a high grid": ({"grid": (1, 65536)}, "PTX1103", "the limit in y is 65535"),
     "a deep block": ({"block": (1, 1, 65)}, "PTX1103", "the limit in z is 64"),
-    "a large cluster": ({"grid": 32, "cluster": 32}, "PTX1103", "a cluster of 32 CTAs; the limit is 16"),
+    "a large cluster": ({"grid": 32, "cluster": 32}, "PTX1103", "the cluster has 32 CTAs, but the limit is 16"),
     "a deep cluster": (
         {"grid": (2, 2, 8), "cluster": (2, 2, 8)},
         "PTX1103",
-        "a cluster of 32 CTAs; the limit is 16",
+        "the cluster has 32 CTAs, but the limit is 16",
     ),
     "shared memory in words": ({"shared": "4"}, "PTX1103", "shared: expected an integer of at least 0, found '4'"),
     "a seed below zero": ({"seed": -1}, "PTX1103", "seed: expected an integer of at least 0, found -1"),
@@ -105,7 +105,7 @@ def test_the_limits_of_an_entry(directive: str, options: dict[str, Any], words: 
 def test_shared_memory_of_the_target(target: str, limit: int) -> None:
     text = NUMBER.replace("sm_90a", target)
     sim.run(parse(text), args=[OUT.copy(), 1], shared=limit)
-    assert_reported(text, "PTX1103", f"the limit of a CTA on {target} is {limit}", args=[OUT, 1], shared=limit + 1)
+    assert_reported(text, "PTX1103", f"but the limit on {target} is {limit}", args=[OUT, 1], shared=limit + 1)
 
 
 def test_views_of_one_buffer_are_one_memory() -> None:
@@ -185,7 +185,7 @@ FIELDS: dict[str, tuple[Any, str]] = {
     ),
     "no map": (sim.Tensor(OUT, cast("Any", None)), "sim.Tensor takes a TensorMap, found NoneType"),
     "a pointer to an array": (sim.Pointer(OUT), "pass the array; a sim.Pointer takes"),
-    "a pointer to nothing": (sim.Pointer([]), "a sim.Pointer to nothing"),
+    "a pointer to nothing": (sim.Pointer([]), "a sim.Pointer cannot point to nothing"),
     "a pointer to a number": (sim.Pointer([1]), "`s[0]` is 1, a number without a type"),
     "a pointer to text": (sim.Pointer(["x"]), "`s[0]`: a value of type str cannot be passed"),
     "a map of a list": (sim.Tensor(cast("Any", [1]), MAP), "sim.Tensor takes a NumPy array, found list"),
@@ -200,7 +200,7 @@ def test_values_of_structures_and_maps(value: Any, words: str) -> None:
 WRONG_VALUES: dict[str, tuple[Callable[[], Any], str]] = {
     "fields without offsets": (lambda: sim.Struct(8, cast("Any", [1, 2])), "byte offsets and values"),
     "no fields": (lambda: sim.Struct(8, cast("Any", None)), "byte offsets and values"),
-    "a size in words": (lambda: sim.Struct(cast("Any", "8"), []), "a sim.Struct of size '8'"),
+    "a size in words": (lambda: sim.Struct(cast("Any", "8"), []), "sim.Struct has an invalid size or fields: '8'"),
     "an offset in words": (lambda: sim.Struct(8, [(cast("Any", "0"), OUT)]), "byte offsets and values"),
     "no replicas": (lambda: sim.Multicast([]), "one per device, found"),
     "numbers for replicas": (lambda: sim.Multicast(cast("Any", [1])), "one per device, found \\[1\\]"),
@@ -225,7 +225,9 @@ def test_integers_beyond_the_parameter_are_refused_instead_of_cut_off(kind: str,
     for value in (low, high):
         sim.run(parse(text), args=[value])
     for value in (low - 1, high + 1):
-        assert_reported(text, "PTX1102", f"`n` is .{kind}, {value} does not fit", f"from {low} to {high}", args=[value])
+        assert_reported(
+            text, "PTX1102", f"`n` is .{kind}, but {value} does not fit", f"from {low} to {high}", args=[value]
+        )
 
 
 def test_integers_that_a_float_cannot_hold_are_refused_instead_of_rounded() -> None:
@@ -259,8 +261,8 @@ def test_a_stream_takes_launches_and_a_machine_what_launches() -> None:
 def test_questions_that_a_machine_cannot_answer() -> None:
     machine = sim.Machine(parse(kernel("st.global.u32 [%o], %t;", module=".shared .u32 cells[4];")), args=[OUT])
     questions: list[tuple[Callable[[Any], object], str]] = [
-        (lambda m: m.registers(thread=1.5), "a thread a number or coordinates"),
-        (lambda m: m.registers(cta=(0, 0, 0)), "a CTA is a number in the grid"),
+        (lambda m: m.registers(thread=1.5), "the number or coordinates of a thread"),
+        (lambda m: m.registers(cta=(0, 0, 0)), "expected the number of a CTA in the grid"),
         (lambda m: m.shared(0, None, "zz"), "a PTX type such as 'u32', found 'zz'"),
         (lambda m: m.shared(0, None, ""), "a PTX type such as 'u32', found ''"),
         (lambda m: m.shared(0, None, "u32", -1), "-1 × uint32 at "),

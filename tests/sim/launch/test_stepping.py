@@ -210,12 +210,12 @@ def no_array(m: sim.Machine) -> None:
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (nowhere, "no label `nowhere`; there are loop"),
+        (nowhere, "no label `nowhere`; the labels are loop"),
         (first_line, "no instruction at line 1; instructions are at lines"),
         (ninth_cta, "CTA 9, thread 0: CTAs 0 … 0 are running, with threads 0 … 63"),
-        (no_variable, "no shared variable `nothing`; there are bar, cells"),
+        (no_variable, "no shared variable `nothing`; expected one of bar, cells"),
         (read_too_much, "5000 × uint32 at "),
-        (no_array, "no array or global variable `nothing`; there are out"),
+        (no_array, "no array or global variable `nothing`; expected one of out"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_shown_is_said(ask: Any, words: str) -> None:

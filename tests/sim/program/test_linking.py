@@ -208,13 +208,13 @@ def test_what_does_not_link_names_both_places_and_a_remedy() -> None:
 @pytest.mark.parametrize("value", ["f", "{0, f}", "f+0", "generic(f)", "{generic(f), 0}"])
 def test_a_function_in_an_initial_value_must_be_defined(value: str) -> None:
     use = f".global .u64 p{'[2]' if '{' in value else ''} = {value};\n"
-    with raises(PtxError, match=r"`f` is external, and no module has a definition"):
+    with raises(PtxError, match=r"`f` is external, but no module has a definition"):
         sim.link([module(PROTO + use + entry("mov.u32 %r1, 0;")), module(".global .u32 x;")])
 
 
 def test_a_function_with_an_alias_must_be_defined() -> None:
     text = PROTO.replace(" f(", " g(") + PROTO.replace(".extern", ".visible") + "\n.alias f, g;"
-    with raises(PtxError, match=r"`g` is external, and no module has a definition"):
+    with raises(PtxError, match=r"`g` is external, but no module has a definition"):
         sim.link([module(text + entry("mov.u32 %r1, 0;")), module(".global .u32 x;")])
 
 
@@ -246,7 +246,7 @@ def test_a_new_name_that_there_is_already_gets_a_dollar() -> None:
 
 def test_a_function_in_which_a_name_has_two_meanings_is_refused() -> None:
     body = READ + "{ .reg .u32 x; mov.u32 x, 3; add.u32 %r1, %r1, x; }"
-    with raises(PtxError, match=r"PTX1108.*`x`, which another module also has, is hidden by a name in `k2`"):
+    with raises(PtxError, match=r"PTX1108.*`x`, which another module also declares, is hidden by a name in `k2`"):
         sim.link([module(".global .u32 x = 1;"), module(".global .u32 x = 2;" + entry(body, "k2"))])
 
 

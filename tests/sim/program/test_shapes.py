@@ -68,12 +68,12 @@ def test_launches_that_a_directive_forbids_are_refused(name: str) -> None:
 
 def test_the_grid_limit_counts_the_ctas_of_clusters() -> None:
     directives = ".reqntid 1 .reqnctapercluster 2, 1, 1"
-    with raises(PtxError, match=r"grid is \(4294967294, 1, 1\); the limit in x is 2147483647"):
+    with raises(PtxError, match=r"grid is \(4294967294, 1, 1\), but the limit in x is 2147483647"):
         run(f"{directives} .blocksareclusters", grid=2**31 - 1, block=1)
 
 
 def test_messages_count_one_thread_in_the_singular() -> None:
-    with raises(PtxError, match=r"a cluster of 2 CTAs; the kernel's `\.maxclusterrank` allows 1"):
+    with raises(PtxError, match=r"the cluster has 2 CTAs, but the kernel's `\.maxclusterrank` allows 1"):
         run(".maxclusterrank 1", grid=2, cluster=2)
-    with raises(PtxError, match=r"a block of 1 thread; the kernel's `\.maxntid` allows 0"):
+    with raises(PtxError, match=r"the block has 1 thread, but the kernel's `\.maxntid` allows 0"):
         run(".maxntid 0", block=1)

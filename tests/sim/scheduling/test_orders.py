@@ -163,7 +163,7 @@ def test_an_error_names_the_schedule_and_the_seed_that_repeat_it() -> None:
 
 
 def test_an_unknown_schedule_is_an_error_that_lists_them() -> None:
-    with raises(PtxError, match="no schedule 'fast'; there are eager, lazy, random, adversarial"):
+    with raises(PtxError, match="no schedule 'fast'; the schedules are eager, lazy, random, adversarial"):
         sim.run(parse(kernel("")), args=(np.zeros(1, np.int32),), schedule="fast")
 
 

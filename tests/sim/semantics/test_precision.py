@@ -138,5 +138,5 @@ def test_block_scaled_sums(kind: str, name: str, scale: str, count: int) -> None
 
 
 def test_other_precisions_are_refused() -> None:
-    with raises(PtxError, match="no precision 'double'; there are float32, hardware"):
+    with raises(PtxError, match="no precision 'double'; the precisions are float32, hardware"):
         sim.run(parse(MMA.format(target="sm_80", loads="")), precision="double")

@@ -100,7 +100,7 @@ def test_a_hazard_is_jumped_to(page: Page, tmp_path: Path) -> None:
     page.key("h")
     assert page.evaluate("timeline.hazard") == 0
     assert "setp.ge" in text(page, "#ptx tr.on")
-    assert "mend:" in text(page, "#panel")
+    assert "help:" in text(page, "#panel")
 
 
 def test_a_line_marks_what_ran_it(page: Page, tmp_path: Path) -> None:

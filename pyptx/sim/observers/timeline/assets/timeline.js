@@ -529,14 +529,14 @@ class View {
   }
 
   hazardsPanel() {
-    if (!this.data.hazards.length) return [this.make("p", "No hazards were reported. They are looked for when the run is checked.")];
+    if (!this.data.hazards.length) return [this.make("p", "No hazards were reported. Only checked runs report hazards.")];
     return this.data.hazards.map((found, at) => {
       const text = `${found.code} ${found.title}${found.count > 1 ? ` (${found.count} times)` : ""}${found.what ? `: ${found.what}` : ""}`;
       const item = this.button(text, () => this.openHazard(at), `item ${found.severity}`);
       if (at === this.hazard) {
         item.setAttribute("aria-current", "true");
         for (const note of found.notes) item.append(this.make("p", note));
-        if (found.help) item.append(this.make("p", `mend: ${found.help}`));
+        if (found.help) item.append(this.make("p", `help: ${found.help}`));
       }
       return item;
     });

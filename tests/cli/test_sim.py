@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import resource
 import shlex
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,107 +14,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pyptx.cli import main
 from pyptx.sim.observers.checks.choice import CLASSES, OPTIONAL
-
-HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
-SCALE = f"""{HEAD}
-.visible .entry scale(.param .u64 data, .param .f32 factor)
-{{
-    .reg .b32 %r<4>;
-    .reg .b64 %rd<3>;
-    .reg .f32 %f<4>;
-    ld.param.u64 %rd1, [data];
-    ld.param.f32 %f1, [factor];
-    mov.u32 %r1, %tid.x;
-    mov.u32 %r2, %ctaid.x;
-    mov.u32 %r3, %ntid.x;
-    mad.lo.u32 %r1, %r2, %r3, %r1;
-    mad.wide.u32 %rd2, %r1, 4, %rd1;
-    ld.global.f32 %f2, [%rd2];
-    mul.f32 %f3, %f2, %f1;
-    st.global.f32 [%rd2], %f3;
-    ret;
-}}
-"""
-RACY = f"""{HEAD}
-.visible .entry racy(.param .u64 out)
-{{
-    .reg .b32 %t, %a;
-    .shared .align 4 .b32 box[64];
-    mov.u32 %t, %tid.x;
-    mov.u32 %a, box;
-    mad.lo.u32 %a, %t, 4, %a;
-    st.shared.u32 [%a], %t;
-    xor.b32 %a, %a, 128;
-    ld.shared.u32 %t, [%a];
-    st.shared.u32 [%a], %t;
-    ret;
-}}
-"""
-HANGS = f"""{HEAD}
-.visible .entry stuck(.param .u64 out)
-{{
-    .reg .b32 %t;
-    .reg .pred %p;
-    mov.u32 %t, %tid.x;
-    setp.lt.u32 %p, %t, 32;
-    @%p bar.sync 1, 64;
-    bar.sync 0;
-    ret;
-}}
-"""
-LOOPS = f"{HEAD}.visible .entry on()\n{{\n$a: bra $a;\n}}\n"
-COPY = f"""{HEAD}
-.visible .entry copy(.param .u64 from, .param .u64 to)
-{{
-    .reg .b32 %t, %x;
-    .reg .b64 %a, %b;
-    mov.u32 %t, %tid.x;
-    ld.param.u64 %a, [from];
-    ld.param.u64 %b, [to];
-    mad.wide.u32 %a, %t, 4, %a;
-    mad.wide.u32 %b, %t, 4, %b;
-    ld.global.b32 %x, [%a];
-    st.global.b32 [%b], %x;
-    ret;
-}}
-"""
-
+from tests.cli.conftest import HEAD, SCALE, Command
 
 Array = NDArray[Any]
-
-
-class Run:
-    """The output of a command and its status."""
-
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-    @property
-    def document(self) -> dict[str, Any]:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Run]
-
-
-@pytest.fixture
-def pyptx(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    texts = {"scale": SCALE, "racy": RACY, "hangs": HANGS, "loops": LOOPS, "copy": COPY}
-    for name, text in texts.items():
-        (tmp_path / f"{name}.ptx").write_text(text)
-
-    def run(*words: str) -> Run:
-        try:
-            status = main(["sim", *words])
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        output = capsys.readouterr()
-        return Run(status, output.out, output.err)
-
-    return run
 
 
 def test_arrays_are_read_scaled_and_saved(pyptx: Command, tmp_path: Path) -> None:
@@ -162,49 +62,6 @@ def test_random_arrays_are_the_same_until_another_seed_is_named(pyptx: Command, 
     assert np.array_equal(normal, values("f32[512]=randn"))
     assert not np.array_equal(normal, values("f32[512]=randn", "--data-seed", "1"))
     assert set(values("i32[512]=randint(-2,3)").view("i4").tolist()) == {-2, -1, 0, 1, 2}
-
-
-def test_the_array_of_a_tensor_map_is_saved_and_compared(pyptx: Command, tmp_path: Path) -> None:
-    (tmp_path / "map.ptx").write_text(f"{HEAD}.visible .entry k(.param .align 64 .b8 map[128])\n{{\n    ret;\n}}\n")
-    words = ("map.ptx", "--arg", "f32[4,4]=arange map(box=4x4)")
-    assert pyptx(*words, "--save", "map=o.npy").status == 0
-    assert np.load("o.npy").tolist() == np.arange(16).reshape(4, 4).tolist()
-    assert pyptx(*words, "--expect", "map=o.npy").status == 0
-    np.save("o.npy", np.arange(15, dtype="f4"))
-    done = pyptx(*words, "--expect", "map=o.npy")
-    assert (done.status, done.err) == (1, "map.ptx: `map` has 16 elements, but o.npy has 15\n")
-
-
-def test_an_unexpected_result_is_named_with_its_place(pyptx: Command, tmp_path: Path) -> None:
-    expected = np.arange(32, dtype=np.float32) * 2
-    np.save(tmp_path / "ref.npy", expected)
-    words = ("scale.ptx", "--block", "32", "--arg", "f32[32]=arange", "--arg", "f32=2", "--expect", "data=ref.npy")
-    assert pyptx(*words).status == 0
-    expected[7] += 0.5
-    np.save(tmp_path / "ref.npy", expected)
-    result = pyptx(*words)
-    assert result.status == 1
-    assert "differs from ref.npy in 1 of 32 elements, first [7]: found 14.0, expected 14.5" in result.err
-    assert pyptx(*words, "--tolerance", "0.02").status == 0
-
-
-@pytest.mark.parametrize(
-    ("kind", "right", "status"),
-    [
-        ("bf16[8]=arange", np.arange(8).astype(ml_dtypes.bfloat16), 0),
-        ("bf16[8]=ones", np.arange(8).astype(ml_dtypes.bfloat16), 1),
-        ("f32[4]=arange", np.arange(4, dtype="u4"), 0),
-        ("u32[4]=1", np.ones(4, "f4"), 0),
-        ("u32[4]=1", np.ones(4, "f4").view("u4"), 1),
-    ],
-)  # fmt: skip
-def test_expected_files_hold_numbers_or_the_bits_of_small_floats(
-    pyptx: Command, tmp_path: Path, kind: str, right: Array, status: int
-) -> None:
-    """NumPy stores a dtype that it does not know as bytes."""
-    np.save(tmp_path / "ref.npy", right)
-    words = ("copy.ptx", "--block", "4", "--arg", kind, "--arg", f"{kind.partition('=')[0]}=zeros")
-    assert pyptx(*words, "--expect", "to=ref.npy").status == status
 
 
 def test_hazards_are_reported_with_both_places(pyptx: Command) -> None:
@@ -293,40 +150,6 @@ def test_a_tensor_map_is_an_argument(pyptx: Command) -> None:
     copy = np.load("d.npy")
     assert (copy == copy[:, :1]).all()
     assert copy.any()
-
-
-def test_a_python_file_that_cannot_run_and_options_that_the_kernel_has_itself(pyptx: Command, tmp_path: Path) -> None:
-    (tmp_path / "imports.py").write_text("import nothing_of_this_name\n")
-    (tmp_path / "open.py").write_text("f(\n")
-    (tmp_path / "own.py").write_text(
-        "from pyptx import Tile, kernel, ptx\nfrom pyptx.types import f32\n"
-        "@kernel(in_specs=[Tile('n', f32)], out_specs=[Tile('n', f32)], grid=(1,), block=(32, 1, 1))\n"
-        "def own(a, b):\n    ptx.ret()\n"
-    )
-    for name, words in (("imports.py:f", "No module named 'nothing_of_this_name'"), ("open.py:f", "SyntaxError")):
-        result = pyptx(name)
-        assert (result.status, result.err.count("\n")) == (2, 1)
-        assert words in result.err
-    for option in (("--block", "3"), ("--cluster", "2"), ("--shared", "8"), ("--cooperative",), ("--entry", "x")):
-        result = pyptx("own.py:own", "--arg", "f32[8]=ones", *option)
-        assert (result.status, result.out) == (2, "")
-        assert f"{option[0]} is not for a Python kernel" in result.err
-    assert pyptx("own.py:own", "--arg", "f32[8]=ones", "--grid", "2").status == 0
-
-
-def test_the_remedy_for_an_uninitialized_output_is_another_argument(pyptx: Command, tmp_path: Path) -> None:
-    (tmp_path / "part.py").write_text(
-        "from pyptx import Tile, kernel, ptx\nfrom pyptx.types import u32\n"
-        "@kernel(in_specs=[Tile(64, u32)], out_specs=[Tile(64, u32)], grid=(1,), block=(32, 1, 1))\n"
-        "def part(a, b):\n"
-        "    _, pb = ptx.global_ptrs(a, b)\n"
-        "    ptx.st(u32, ptx.addr(pb, ptx.special.tid.x() * 4), 1)\n"
-    )
-    result = pyptx("part.py:part", "--arg", "u32[64]=ones")
-    assert "part.py:4: warning[PTX0998]: output elements never written: `b`: 32 of 64, the first at [32]" in result.err
-    assert "with values as another --arg" in result.err
-    assert "out=" not in result.err
-    assert "not checked: numerics, unused, dependents;" in result.out
 
 
 def test_all_schedules_print_a_line_for_each_that_failed(pyptx: Command, tmp_path: Path) -> None:
@@ -428,79 +251,12 @@ def test_what_cannot_be_done_is_said_and_is_status_2(
     assert len(result.err.splitlines()) == 1 or "error[PTX" in result.err
 
 
-VECTORS = str(Path(__file__).parents[2] / "examples" / "any" / "01_vector_add.py")
-
-
-def test_a_kernel_of_a_python_file_is_run(pyptx: Command) -> None:
-    words = (f"{VECTORS}:make", "--arg", "f32[1000]=arange", "--arg", "f32[1000]=1.5")
-    assert pyptx(*words, "--save", "c=c.npy", "--timeline", "run.html", "--stats").status == 0
-    assert np.array_equal(np.load("c.npy"), np.arange(1000, dtype="f4") + 1.5)
-    assert "01_vector_add.py" in Path("run.html").read_text("utf-8")
-    np.save("ref.npy", np.zeros(1000, "f4"))
-    result = pyptx(*words, "--expect", "2=ref.npy", "--repeat", "2")
-    assert result.status == 1
-    assert f"pyptx sim {VECTORS}:make" in result.err
-
-
-def test_warnings_are_status_1_with_check_strict_only(pyptx: Command) -> None:
-    words = (f"{VECTORS}:make", "--arg", "f32[2048]=1", "--arg", "f32[2048]=1", "--grid", "1,1")
-    assert pyptx(*words).status == 0
-    assert pyptx(*words, "--check", "strict").status == 1
-
-
-def test_check_strict_without_a_finding_is_status_0(pyptx: Command) -> None:
-    result = pyptx(f"{VECTORS}:make", "--arg", "f32[1024]=1", "--arg", "f32[1024]=1", "--check", "strict")
-    assert (result.status, result.err) == (0, "")
-
-
 def test_verbose_lists_what_happened_before_a_hang(pyptx: Command) -> None:
     words = ("hangs.ptx", "--block", "64", "--arg", "u32[64]=zeros")
     short, long = pyptx(*words), pyptx(*words, "--verbose")
     assert short.status == long.status == 1
     assert "could complete it" not in short.err
     assert "could complete it: CTA 0 warp " in long.err
-
-
-def test_a_python_kernel_takes_its_outputs_with_values_behind_its_inputs(pyptx: Command) -> None:
-    words = (str(Path(VECTORS).with_name("04_histogram.py")) + ":make", "--arg", "u8[400]=7")
-    result = pyptx(*words)
-    assert result.status == 1
-    assert "PTX0913" in result.err
-    assert pyptx(*words, "--arg", "u32[256]=1", "--save", "counts=counts.npy").status == 0
-    assert np.load("counts.npy").tolist() == [1 + 400 * (index == 7) for index in range(256)]
-
-
-def test_a_function_that_needs_values_returns_no_kernel_to_run(pyptx: Command) -> None:
-    Path("factory.py").write_text("def make(width):\n    return None\n", "utf-8")
-    assert pyptx("factory.py:make").err == (
-        "pyptx: factory.py:1: `make` needs width: give defaults, or add a function without parameters that calls it; a "
-        "function that is the kernel itself needs @kernel\n"
-    )
-
-
-BAD_KERNELS: dict[str, tuple[list[str], str]] = {
-    "no file": (["none.py:make"], "none.py: no such file"),
-    "no name": ([VECTORS], f"also name the kernel: {VECTORS}:NAME"),
-    "no kernel": ([f"{VECTORS}:Array"], "has no kernel `Array`"),
-    "nothing": ([f"{VECTORS}:nothing"], "has no kernel `nothing`"),
-    "too few": ([f"{VECTORS}:make", "--arg", "f32[8]=1"], "the parameters are: a, b"),
-    "sizes that differ": ([f"{VECTORS}:make", "--arg", "f32[8]=1", "--arg", "f32[9]=1"], "8"),
-    "another type": ([f"{VECTORS}:make", "--arg", "f32[8]=1", "--arg", "f64[8]=1"], "float64"),
-}
-
-
-@pytest.mark.parametrize(("words", "reason"), list(BAD_KERNELS.values()), ids=list(BAD_KERNELS))
-def test_a_python_kernel_that_cannot_be_run_is_status_2(pyptx: Command, words: list[str], reason: str) -> None:
-    result = pyptx(*words)
-    assert (result.status, result.out) == (2, "")
-    assert reason in result.err
-
-
-def test_a_transpiled_file_is_run_through_its_ptx(pyptx: Command) -> None:
-    assert main(["transpile", "copy.ptx", "-o", "copied.py"]) == 0
-    result = pyptx("copied.py:copy")
-    assert result.status == 2
-    assert "`python copied.py --no-assembly | pyptx sim - --entry copy`" in result.err
 
 
 class Harmful:
@@ -601,19 +357,3 @@ def test_a_launch_that_takes_very_long_says_so_in_a_line_of_standard_error(
     assert re.fullmatch(
         r"pyptx: a grid of 512 CTAs of 32 threads needs about .*; Control-C stops the run\n", result.err
     )
-
-
-def test_an_array_is_saved_to_the_file_that_is_named_or_not_at_all(pyptx: Command, tmp_path: Path) -> None:
-    words = ("scale.ptx", "--arg", "f32[4096]=ones", "--arg", "f32=1", "--save")
-    assert pyptx(*words, "0=plain").status == 0
-    assert np.load(tmp_path / "plain").shape == (4096,)
-    result = pyptx(*words, "0=/dev/full")
-    assert (result.status, result.err) == (2, "pyptx: /dev/full: No space left on device\n")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-    try:
-        result = pyptx(*words, "0=cut.npy")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert (result.status, result.err) == (2, "pyptx: cut.npy: File too large\n")
-    assert not (tmp_path / "cut.npy").exists()

@@ -1,42 +1,20 @@
-"""`@kernel`: specialization, parameters, directives, line information, the tools behind the methods."""
+"""`@kernel`: parameters, directives, memory, what is no kernel, the tools behind the methods."""
 
 from __future__ import annotations
 
-import ctypes
-import functools
-import linecache
 import re
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from pyptx import PtxError, TensorSpec, Tile, detect_arch, intrinsic, kernel, ptx, reg, smem
+from pyptx import PtxError, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.dsl.tensors import TmaDescriptorHandle
-from pyptx.ir import Function, Instruction
-from pyptx.toolchain import occupancy, sass
+from pyptx.toolchain import occupancy
 from pyptx.types import bf16, f32, u32, u64
 from tests.messages import raises
 
 from .tracing import assert_accepted, assert_rejected, code, make_kernel
-
-global_step = 3
-TABLE = [1, 2]
-
-
-def test_only_dimensions_that_are_read_trace_again() -> None:
-    runs = iter(range(9))  # compared by identity, unlike a list
-
-    @kernel(in_specs=(Tile("M", "N", f32),))
-    def body(a: TensorSpec) -> None:
-        next(runs)
-        reg.scalar(u32, a.shape[1])
-
-    body.ptx(M=1, N=8)
-    body.ptx(M=2, N=8)
-    assert "mov.u32 %r0, 16;" in body.ptx(M=2, N=16)
-    body.ptx(M=9, N=8)
-    assert next(runs) == 2
 
 
 def test_a_shape_unpacks_compares_and_slices() -> None:
@@ -50,67 +28,7 @@ def test_a_shape_unpacks_compares_and_slices() -> None:
     body.ptx(M=8)
 
 
-def test_template_parameters_globals_helpers_and_containers_are_part_of_the_key() -> None:
-    global global_step
-    options = {"depth": 2}
-
-    def helper() -> int:
-        return global_step + options["depth"] + TABLE[0]
-
-    @kernel
-    def body(*, extra: int = 0) -> None:
-        reg.scalar(u32, helper() + extra)
-
-    def value(**kwargs: Any) -> int:
-        match = re.search(r"mov.u32 %r0, (\d+);", body.ptx(**kwargs))
-        assert match
-        return int(match[1])
-
-    assert value() == 6
-    global_step = 10
-    assert value() == 13
-    options["depth"] = 5
-    assert value() == 16
-    TABLE[0] = 7
-    assert value() == 22
-    assert value(extra=100) == 122
-    global_step, TABLE[0] = 3, 1
-
-
-def test_a_global_in_a_nested_function_is_part_of_the_key() -> None:
-    global global_step
-
-    @kernel
-    def body() -> None:
-        reg.scalar(u32, (lambda: global_step)())
-
-    assert "mov.u32 %r0, 3;" in body.ptx()
-    global_step = 4
-    assert "mov.u32 %r0, 4;" in body.ptx()
-    global_step = 3
-
-
 settings = ModuleType("settings")
-
-
-def test_what_a_module_of_settings_holds_is_part_of_the_key() -> None:
-    @kernel
-    def body() -> None:
-        reg.scalar(u32, settings.step)
-
-    for step in (3, 4):
-        settings.step = step  # pyright: ignore[reportAttributeAccessIssue]
-        assert f"mov.u32 %r0, {step};" in body.ptx()
-
-
-def test_true_one_and_one_point_zero_are_three_templates() -> None:
-    @kernel
-    def body(*, t: object) -> None:
-        reg.scalar(f32 if isinstance(t, float) else u32, 1)
-        if isinstance(t, bool):
-            ptx.inst.bar.sync(0)
-
-    assert len({body.ptx(t=True), body.ptx(t=1), body.ptx(t=1.0)}) == 3
 
 
 def test_parameters_stand_in_order() -> None:
@@ -178,111 +96,6 @@ def test_a_cluster_and_dynamic_memory_of_ones_own() -> None:
     assert kernel_object.dynamic_smem() == 1024 + 256
 
 
-def test_line_information_names_the_python_lines() -> None:
-    def helper(x: reg.Reg) -> reg.Reg:
-        return x * 5  # in the helper
-
-    def body() -> None:
-        x = reg.scalar(u32, 1)  # first
-        with ptx.if_(x == 2):  # second
-            ptx.st(u32, ptx.addr(reg.scalar(u64)), helper(x))  # third
-
-    kernel_object = make_kernel(body)
-    text = kernel_object.ptx(lineinfo=True)
-    assert_accepted(text)
-    first = body.__code__.co_firstlineno
-    assert f'.file 1 "{__file__}"' in text
-    lines = text.splitlines()
-    before = {
-        line.split()[0]: lines[number - 1].split()
-        for number, line in enumerate(lines)
-        if lines[number - 1].startswith("\t.loc")
-    }
-    assert before["mov.u32"][2] == str(first + 1)
-    assert before["setp.eq.u32"][2] == str(first + 2)
-    assert before["st.global.u32"][2] == str(first + 3)
-    call_line = before["mul.lo.u32"]
-    assert call_line[2] == str(helper.__code__.co_firstlineno + 1)
-    assert call_line[-4:-2] == ["inlined_at", "1"]
-    assert call_line[-2] == str(first + 3)
-    assert "function_name" in call_line
-    assert ".section .debug_str" in text
-    assert kernel_object.cubin(lineinfo=True).data
-
-
-def test_the_entry_lies_at_the_def_and_its_last_return_at_the_last_statement() -> None:
-    def decorate(function: Any) -> Any:
-        return functools.wraps(function)(lambda *args: function(*args))
-
-    @kernel(
-        arch="sm_90a",
-    )
-    @decorate
-    def body() -> None:
-        x = reg.scalar(u32, 1)
-        with ptx.if_(x == 2):
-            ptx.inst.mov.u32(
-                x,
-                3,
-            )
-
-    module = body.module()
-    (entry,) = (node for node in module.directives if isinstance(node, Function))
-    last = entry.body[-1]
-    assert isinstance(last, Instruction)
-    assert last.opcode == "ret"
-    assert entry.origin is not None
-    assert last.origin is not None
-    assert linecache.getline(__file__, entry.origin.line) == "    def body() -> None:\n"
-    assert linecache.getline(__file__, last.origin.line) == "            ptx.inst.mov.u32(\n"
-    assert f".loc 1 {last.origin.line} 13\n\tret;" in body.ptx(lineinfo=True)
-
-
-def test_a_helpers_line_keeps_its_callers_in_the_machine_code() -> None:
-    def inner(x: reg.Reg) -> None:
-        ptx.st(u32, ptx.addr(reg.scalar(u64, 256)), x)  # inner
-
-    def outer(x: reg.Reg) -> None:
-        inner(x)  # outer
-
-    def body() -> None:
-        outer(reg.scalar(u32, 7))  # body
-
-    cubin = make_kernel(body).cubin(lineinfo=True)
-    line_of = {f.__name__: f.__code__.co_firstlineno + 1 for f in (inner, outer, body)}
-    lines = sass(cubin, lines=True).splitlines()
-    store = next(index for index, line in enumerate(lines) if " STG." in line)
-    before = [line for line in lines[:store] if __file__ in line][-3:]
-    assert [re.findall(r"line (\d+)", line) for line in before] == [
-        [str(line_of["inner"]), str(line_of["outer"])],
-        [str(line_of["outer"]), str(line_of["body"])],
-        [str(line_of["body"])],
-    ]  # fmt: skip
-
-
-def test_annotations_show_the_source_and_change_nothing() -> None:
-    def body() -> None:
-        x = reg.scalar(u32, 1)
-        _ = x + 2  # the sum
-
-    kernel_object = make_kernel(body)
-    text = kernel_object.ptx(annotate=True)
-    assert_accepted(text)
-    assert re.search(r"add\.u32 %r1, %r0, 2;  // \d+: _ = x \+ 2  # the sum\n", text)
-    assert re.sub(r"  // .*", "", text) == kernel_object.ptx()
-
-
-def test_messages_of_ptxas_point_at_the_python_line() -> None:
-    @kernel
-    def body() -> None:
-        x = reg.scalar(u32, 1)
-        ptx.inst["made.up.u32"](x, x, unchecked=True)  # here
-
-    with raises(PtxError) as excinfo:
-        body.cubin()
-    assert {d.origin.file for d in excinfo.value.diagnostics if d.origin} == {__file__}
-
-
 def test_what_the_table_does_not_know_is_emitted_on_request_and_reported() -> None:
     def body() -> None:
         ptx.inst["fresh.op.u32"](reg.scalar(u32), [reg.scalar(u32), None], ptx.addr("x"), 1, 1.5, unchecked=True)
@@ -340,61 +153,6 @@ def test_an_intrinsic_is_transparent_outside_a_kernel() -> None:
         return a + b
 
     assert plus(1, 2) == 3
-
-
-def test_auto_arch_is_the_device_or_a_note_that_there_is_none() -> None:
-    def body() -> None: ...
-
-    kernel_object = make_kernel(body, arch="auto")
-    text = kernel_object.ptx()
-    if not kernel_object.notes:
-        assert f".target {detect_arch()}\n" in text
-        return
-    assert kernel_object.notes == ["arch='auto': no GPU found, traced for sm_90a"]
-    assert ".target sm_90a\n" in text
-    with raises(PtxError, match=r"PTX0818\]: (no CUDA driver|the CUDA driver reports no device)[\s\S]*'sm_90a'"):
-        detect_arch()
-
-
-def make_driver(*capability: int, status: int = 0) -> Any:
-    """Return CUDA's driver library with a device of this compute capability, or without one."""
-
-    def find_device(device: Any, ordinal: int) -> int:
-        assert ordinal == 0
-        device._obj.value = 7
-        return 0 if capability else 100
-
-    def read_attribute(value: Any, attribute: int, device: Any) -> None:
-        assert device.value == 7
-        value._obj.value = capability[attribute - 75]
-
-    def start(flags: int) -> int:
-        assert flags == 0
-        return status
-
-    return SimpleNamespace(cuInit=start, cuDeviceGet=find_device, cuDeviceGetAttribute=read_attribute)
-
-
-@pytest.mark.parametrize(
-    ("capability", "arch"),
-    [((9, 0), "sm_90a"), ((8, 0), "sm_80"), ((7, 5), "sm_75"), ((12, 1), "sm_121a")],
-)
-def test_the_target_of_a_device_has_the_suffix_a_where_there_is_one(
-    capability: tuple[int, int], arch: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ctypes, "CDLL", {"libcuda.so.1": make_driver(*capability)}.__getitem__)
-    assert detect_arch() == arch
-
-
-@pytest.mark.parametrize("driver", [make_driver(), make_driver(9, 0, status=100)])
-def test_a_driver_without_a_device_is_refused(driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ctypes, "CDLL", {"libcuda.so.1": driver}.__getitem__)
-    with raises(PtxError) as caught:
-        detect_arch()
-    (found,) = caught.value.diagnostics
-    assert (found.code, found.message, found.help) == (
-        "PTX0818", "the CUDA driver reports no device", "pass the architecture: 'sm_90a'",
-    )  # fmt: skip
 
 
 def test_one_kernel_may_trace_another() -> None:
@@ -462,23 +220,6 @@ def test_the_dynamic_symbol_gives_way_to_names_of_the_kernel() -> None:
     assert "[smem_2+512]" in text
 
 
-def test_inlined_lines_raise_the_version_that_they_need() -> None:
-    def helper(x: reg.Reg) -> reg.Reg:
-        return x * 5
-
-    def body() -> None:
-        helper(reg.scalar(u32, 1))
-
-    free, fixed_version = make_kernel(body, arch="sm_75"), make_kernel(body, arch="sm_75", version=(6, 5))
-    assert free.ptx().startswith(".version 6.3\n")
-    assert free.ptx(lineinfo=True).startswith(".version 7.2\n")
-    assert_accepted(free.ptx(lineinfo=True))
-    assert "inlined_at" not in fixed_version.ptx(lineinfo=True)
-    assert_accepted(fixed_version.ptx(lineinfo=True))
-    least_version = make_kernel(body, arch="sm_75", version=(7, 2))
-    assert "inlined_at" in least_version.ptx(lineinfo=True)
-
-
 def test_a_special_register_needs_its_version() -> None:
     def body() -> None:
         ptx.sreg("%aggr_smem_size")  # here
@@ -542,44 +283,6 @@ def test_the_same_function_for_another_target() -> None:
     assert ".target sm_80\n" in body.ptx(N=2)
     with raises(PtxError, match="unknown arch 'sm_81'"):
         body.for_arch("sm_81")
-
-
-def test_what_lies_too_deep_and_members_of_sets_are_part_of_the_key_by_identity() -> None:
-    levels: list[list[Any]] = [[]]
-    for _ in range(70):
-        levels.append([])
-        levels[-2].append(levels[-1])
-    members, whole = {object(), 3}, levels[0]
-
-    @kernel
-    def body() -> None:
-        reg.scalar(u32, len(members) + len(whole))
-
-    first = body.ptx()
-    assert body.ptx() is first
-    levels[64].append(1)
-    assert body.ptx() is first
-    levels[63].append(1)
-    second = body.ptx()
-    assert second is not first
-    members.add(object())
-    assert body.ptx() == first.replace("3;", "4;") != second
-
-
-def test_a_list_that_contains_itself_is_part_of_the_key() -> None:
-    inner: list[Any] = [1]
-    inner.append(inner)
-    table: dict[str, Any] = {"list": inner}
-    table["table"] = table
-
-    @kernel
-    def body() -> None:
-        reg.scalar(u32, table["list"][0])
-
-    assert "mov.u32 %r0, 1;" in body.ptx()
-    assert body.ptx() is body.ptx()
-    inner[0] = 2
-    assert "mov.u32 %r0, 2;" in body.ptx()
 
 
 def test_findings_about_many_registers_of_a_line_are_one() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 import functools
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx import types
+from pyptx import TensorSpec, Tile, kernel, reg, types
 from pyptx.dsl.key import fingerprint, take_snapshot
+from pyptx.types import f32, u32
 
 
 @dataclass
@@ -246,3 +248,61 @@ def test_functions_that_call_each_other() -> None:
     assert take_snapshot(space["first"]) == before
     space["number"] = 2
     assert take_snapshot(space["first"]) != before
+
+
+global_step = 3
+TABLE = [1, 2]
+
+
+def test_only_dimensions_that_are_read_trace_again() -> None:
+    runs = iter(range(9))  # compared by identity, unlike a list
+
+    @kernel(in_specs=(Tile("M", "N", f32),))
+    def body(a: TensorSpec) -> None:
+        next(runs)
+        reg.scalar(u32, a.shape[1])
+
+    body.ptx(M=1, N=8)
+    body.ptx(M=2, N=8)
+    assert "mov.u32 %r0, 16;" in body.ptx(M=2, N=16)
+    body.ptx(M=9, N=8)
+    assert next(runs) == 2
+
+
+def test_template_parameters_globals_helpers_and_containers_are_part_of_the_key() -> None:
+    global global_step
+    options = {"depth": 2}
+
+    def helper() -> int:
+        return global_step + options["depth"] + TABLE[0]
+
+    @kernel
+    def body(*, extra: int = 0) -> None:
+        reg.scalar(u32, helper() + extra)
+
+    def value(**kwargs: Any) -> int:
+        match = re.search(r"mov.u32 %r0, (\d+);", body.ptx(**kwargs))
+        assert match
+        return int(match[1])
+
+    assert value() == 6
+    global_step = 10
+    assert value() == 13
+    options["depth"] = 5
+    assert value() == 16
+    TABLE[0] = 7
+    assert value() == 22
+    assert value(extra=100) == 122
+    global_step, TABLE[0] = 3, 1
+
+
+def test_a_global_in_a_nested_function_is_part_of_the_key() -> None:
+    global global_step
+
+    @kernel
+    def body() -> None:
+        reg.scalar(u32, (lambda: global_step)())
+
+    assert "mov.u32 %r0, 3;" in body.ptx()
+    global_step = 4
+    assert "mov.u32 %r0, 4;" in body.ptx()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import pyptx.driver
-from pyptx.runtime import extension
+from pyptx.runtime import calls, extension
 
 Activate = Callable[..., None]
 
@@ -39,3 +39,17 @@ def device(activate: Activate) -> Any:
 
     activate()
     return DeviceMemory()
+
+
+@pytest.fixture
+def bindings(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list that grows with every call that is bound."""
+    bound: list[Any] = []
+    bind = calls.bind
+
+    def note(*arguments: Any, **keywords: Any) -> Any:
+        bound.append(arguments)
+        return bind(*arguments, **keywords)
+
+    monkeypatch.setattr(calls, "bind", note)
+    return bound

@@ -5,25 +5,19 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import shutil
-import subprocess
-import sysconfig
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Generator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pyptx import Kernel, Tile, intrinsic, kernel, ptx
+from pyptx import Kernel, Tile, kernel, ptx
 from pyptx.diagnostics import PtxError
-from pyptx.driver.build import find_compiler
 from pyptx.driver.connection import start
 from pyptx.driver.modules import LoadedImage
 from pyptx.driver.operations import Launch
-from pyptx.runtime import calls, extension, fast_calls, modules, simulation, streams
+from pyptx.runtime import calls, modules, simulation, streams
 from pyptx.runtime.bindings import call, in_context, load_api
 from pyptx.runtime.streams import order_after
 from pyptx.types import f32, s32
@@ -36,17 +30,7 @@ from tests.runtime.test_device_calls import copy_halves
 
 pytestmark = pytest.mark.usefixtures("device", "implementation")
 torch: Any = import_module("torch")
-BUILT = extension.load() is not None
-INCLUDE = Path(sysconfig.get_path("include"))
 SCALE = 2
-
-
-@pytest.mark.skipif(not (INCLUDE / "Python.h").exists(), reason="without Python's headers, there is no extension")
-def test_the_extension_is_built_and_compiles_without_a_warning(tmp_path: Path) -> None:
-    source = Path(extension.__file__).parent / "csrc" / "launch.c"
-    options = ["-c", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", str(INCLUDE), "-o", str(tmp_path / "launch.o")]
-    subprocess.run([*find_compiler(), *options, str(source)], check=True)
-    assert BUILT or shutil.which("cc") is None, "build it: python setup.py build_ext --inplace"
 
 
 def make_scale(grid: Any = (4,)) -> Kernel:
@@ -66,35 +50,11 @@ def count_blocks(n: int) -> tuple[int]:
     return (n // 32,)
 
 
-@pytest.fixture
-def bindings(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return a list that grows with every call that is bound."""
-    bound: list[Any] = []
-    bind = calls.bind
-
-    def note(*arguments: Any, **keywords: Any) -> Any:
-        bound.append(arguments)
-        return bind(*arguments, **keywords)
-
-    monkeypatch.setattr(calls, "bind", note)
-    return bound
-
-
 def test_the_second_call_of_a_shape_is_not_bound(bindings: list[Any]) -> None:
     scale, x = make_scale(count_blocks), torch.arange(128, dtype=torch.int32)
     for values in (x, x + 5, x[:64], x * 3, x[:64].clone()):
         assert torch.equal(scale(values), values * SCALE)
     assert len(bindings) == 2
-
-
-def test_the_latest_eight_shapes_are_repeated(bindings: list[Any]) -> None:
-    scale, x = make_scale(count_blocks), torch.arange(288, dtype=torch.int32)
-    sizes = range(32, 320, 32)
-    for size in (*sizes, *sizes[1:]):
-        assert torch.equal(scale(x[:size]), x[:size] * SCALE)
-    assert len(bindings) == 9
-    scale(x[:32])
-    assert len(bindings) == 10
 
 
 def test_several_outputs_and_other_types_are_repeated(bindings: list[Any]) -> None:
@@ -338,110 +298,6 @@ def test_inputs_that_a_kernel_writes_are_noted_each_time() -> None:
     for count in range(1, 4):
         clear(x)
         assert x._version == count
-
-
-def test_few_kinds_of_calls_are_kept() -> None:
-    scale, x = make_scale(), torch.arange(128, dtype=torch.int32)
-    for blocks in range(1, 50):
-        scale(x, grid=(blocks % 4 + 1, 1, blocks))
-    assert len(scale._repeats.calls) == 32  # pyright: ignore[reportPrivateUsage]
-
-
-class Base:
-    """A class with the number of blocks that a kernel copies."""
-
-    factor = 2
-
-
-class Config(Base):
-    """A class that inherits it."""
-
-
-@dataclass
-class Options:
-    """An object with fields."""
-
-    factor: int = 2
-
-    def multiply(self, value: Any) -> Any:
-        """Multiply by the field."""
-        return value * (self.factor + SCALE - 2)
-
-
-@intrinsic
-def scale_by(value: Any) -> Any:
-    """Multiply by the global SCALE."""
-    return value * SCALE
-
-
-FACTORS, TABLE, OBJECT, OPTIONS, NESTED = [2], {"factor": 2}, Config(), Options(), [{"factor": {"by": 2}}]
-
-
-def use_list(value: Any) -> Any:
-    return value * FACTORS[-1]
-
-
-def use_table(value: Any) -> Any:
-    return value * [*TABLE.values()][-1]
-
-
-def use_class(value: Any) -> Any:
-    return value * Config.factor
-
-
-def use_object(value: Any) -> Any:
-    return value * OBJECT.factor
-
-
-def use_options(value: Any) -> Any:
-    return value * OPTIONS.factor
-
-
-def use_nested(value: Any) -> Any:
-    return value * NESTED[0]["factor"]["by"]
-
-
-def use_wrapped(value: Any) -> Any:
-    return scale_by(value)
-
-
-CHANGES: dict[str, tuple[Callable[[Any], Any], Callable[[pytest.MonkeyPatch], object]]] = {
-    "an item": (use_list, lambda patch: FACTORS.append(3)),
-    "a value": (use_table, lambda patch: patch.setitem(TABLE, "factor", 3)),
-    "one more key": (use_table, lambda patch: patch.setitem(TABLE, "last", 3)),
-    "an attribute of a class": (use_class, lambda patch: patch.setattr(Config, "factor", 3, raising=False)),
-    "an attribute of its base": (use_class, lambda patch: patch.setattr(Base, "factor", 3)),
-    "an attribute of an object": (use_object, lambda patch: patch.setattr(OBJECT, "factor", 3, raising=False)),
-    "an attribute of its class": (use_object, lambda patch: patch.setattr(Base, "factor", 3)),
-    "a field": (use_options, lambda patch: patch.setattr(OPTIONS, "factor", 3)),
-    "an item of an item": (use_nested, lambda patch: patch.setitem(NESTED[0]["factor"], "by", 3)),
-    "what a method names": (OPTIONS.multiply, lambda patch: patch.setattr(f"{__name__}.SCALE", 3)),
-    "a field of its object": (OPTIONS.multiply, lambda patch: patch.setattr(OPTIONS, "factor", 3)),
-    "what a wrapper wraps": (
-        use_wrapped, lambda patch: patch.setitem(vars(scale_by), "__wrapped__", use_options)
-    ),
-    "what a wrapped function names": (use_wrapped, lambda patch: patch.setattr(f"{__name__}.SCALE", 3)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_changes_in_place_are_noticed(change: str, bindings: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    multiply, apply = CHANGES[change]
-    monkeypatch.setattr(f"{__name__}.FACTORS", [2])
-
-    @kernel(in_specs=[Tile(32, s32)], out_specs=[Tile(32, s32)], grid=(1,), block=(32, 1, 1))
-    def scale(x: Any, y: Any) -> None:
-        px, py = ptx.global_ptrs(x, y)
-        offset = ptx.special.tid.x() * 4
-        ptx.st(s32, ptx.addr(py, offset), multiply(ptx.ld(s32, ptx.addr(px, offset))))
-
-    x = torch.arange(32, dtype=torch.int32)
-    for _ in range(3):
-        assert torch.equal(scale(x), x * 2)
-    assert len(bindings) == 1
-    apply(monkeypatch)
-    scale(x)
-    assert len(bindings) == 2
 
 
 @pytest.fixture
@@ -711,23 +567,3 @@ def test_floats_are_constants_with_their_own_digits(bindings: list[Any]) -> None
             np.testing.assert_array_equal(scale_by(x, factor=factor).numpy(), expected)
             assert np.signbit(scale_by(x, factor=factor).numpy()[0]) == np.signbit(expected[0])
     assert len(bindings) == len(factors)
-
-
-@pytest.mark.skipif(not BUILT, reason="only the extension repeats calls")
-def test_a_number_that_changes_with_every_call_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once there are as many as are kept; one that comes back is kept again."""
-    made: list[Any] = []
-    make_call = fast_calls.make_call
-
-    def note(*words: Any, **options: Any) -> Any:
-        made.append(words)
-        return make_call(*words, **options)
-
-    monkeypatch.setattr(fast_calls, "make_call", note)
-    scale_by, x = make_scale_by(), torch.ones(32)
-    for factor in range(2, 66):
-        assert scale_by(x, factor=float(factor))[0] == factor
-    assert len(made) == 32
-    for _ in range(3):
-        assert scale_by(x, factor=65.0)[0] == 65
-    assert len(made) == 33

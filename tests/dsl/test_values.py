@@ -219,9 +219,7 @@ def test_a_block_that_is_never_opened_is_reported(make: Callable[[], Any], text:
         make()
         ptx.bar.sync(0)
 
-    with pytest.raises(
-        PtxError, match=rf"test_bad_values\.py:\d+: error\[PTX0811\]: `{re.escape(text)}` is created here"
-    ):
+    with pytest.raises(PtxError, match=rf"test_values\.py:\d+: error\[PTX0811\]: `{re.escape(text)}` is created here"):
         kernel(body).ptx()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tools import generate
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("path", list(generate.GENERATED))

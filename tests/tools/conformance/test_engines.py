@@ -67,7 +67,7 @@ def _compare(cases: list[Case], answers: list[Answer]) -> list[str]:
 def test_a_wrong_fill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     load = movement.load
 
-    def broken(copy: Copy, *memories: Any) -> None:  # noqa: ANN401 (memories and their first addresses)
+    def broken(copy: Copy, *memories: Any) -> None:
         load(replace(copy, fill=b"\1" * len(copy.fill)), *memories)
 
     assert len(differ(find("load/tile/2d", 12), monkeypatch, copies, "load", broken)) >= 4

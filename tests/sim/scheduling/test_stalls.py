@@ -11,7 +11,7 @@ from pyptx.parser import parse
 from pyptx.sim.scheduling import stalls
 from tests.messages import raises
 from tests.sim.kernels import kernel
-from tests.sim.scheduling.test_hangs import HANGS, SHARED
+from tests.sim.scheduling.test_hang import HANGS, SHARED
 
 ENDLESS = {
     "exit": "look: @%p1 exit;\nbra look;",

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyptx.diagnostics import Severity
 from pyptx.sim.rules import REMEDIES, RULES
 
-PAGE = Path(__file__).parents[3] / "docs" / "hazards.md"
+PAGE = Path(__file__).parents[2] / "docs" / "hazards.md"
 
 
 def test_the_page_lists_every_rule() -> None:

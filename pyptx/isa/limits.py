@@ -68,6 +68,12 @@ def sm_limits(name: str) -> SmLimits:
     return _BY_ARCH[arch]
 
 
+def find_shared_start(arch: int) -> int:
+    """Return the offset of a CTA's own shared memory in its window. From sm_90 on, ptxas 13.5 places the part that the
+    system reserves in front of it, and counts it in `.nv.shared.<kernel>`; before, behind it."""
+    return KIB if arch >= 90 else 0
+
+
 def static_shared_limit(target: Target) -> int:
     """Return how many bytes of statically sized shared variables ptxas accepts: 48 KiB, or the full limit of a CTA on
     targets with the suffix `a` (measured with ptxas 13.5)."""

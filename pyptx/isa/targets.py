@@ -40,7 +40,8 @@ ASSEMBLED = (
 )  # fmt: skip
 """The targets of the newest ptxas."""
 
-_FAMILIES = ((100, 103, 107), (110,), (120, 121))
+FAMILIES = ((100, 103, 107), (110,), (120, 121))
+"""The architectures of each family: code with the suffix `f` runs on its own architecture and the later ones."""
 RENAMED = {101: 110}
 """sm_101 was renamed sm_110 in PTX 9.0; both names mean the same architecture."""
 
@@ -65,7 +66,7 @@ class Target:
         if feature.suffix == "a":
             return self.suffix == "a" and mine == theirs
         if feature.suffix == "f":
-            return self.suffix != "" and any(mine in f and theirs in f for f in _FAMILIES) and mine >= theirs
+            return self.suffix != "" and any(mine in f and theirs in f for f in FAMILIES) and mine >= theirs
         return mine >= theirs
 
 

@@ -6,6 +6,7 @@ import re
 import struct
 from dataclasses import dataclass, replace
 
+from pyptx.isa.limits import find_shared_start
 from pyptx.toolchain.assembler import assemble
 from pyptx.toolchain.cubin import Cubin
 from pyptx.toolchain.elf import Elf, Section, iterate_attributes, read_elf
@@ -13,9 +14,6 @@ from pyptx.toolchain.elf import Elf, Section, iterate_attributes, read_elf
 # Attributes of `.nv.info`, with the names that `cuobjdump -elf` prints.
 _MAX_THREADS, _REQNTID, _FRAME_SIZE, _MIN_STACK_SIZE = 0x05, 0x10, 0x11, 0x12
 _CBANK_PARAM_SIZE, _REGCOUNT, _CTA_PER_CLUSTER, _NUM_BARRIERS = 0x19, 0x2F, 0x3D, 0x4C
-
-_RESERVED_SHARED = 1024
-"""From sm_90 on, ptxas includes the reserved KiB of the CTA in `.nv.shared.<kernel>`."""
 
 _SPILLS = re.compile(
     r"Function properties for (?P<name>\S+)\n[^\n]*? bytes stack frame, "
@@ -102,8 +100,7 @@ def _read_entry(elf: Elf, name: str, numbers: dict[int, int], spills: re.Match[s
 
 
 def _compute_static_shared(elf: Elf, name: str) -> int:
-    size = _get_size(elf.find_section(f".nv.shared.{name}"))
-    return max(0, size - _RESERVED_SHARED) if elf.arch >= 90 else size
+    return max(0, _get_size(elf.find_section(f".nv.shared.{name}")) - find_shared_start(elf.arch))
 
 
 def _read_barriers(elf: Elf, name: str, own: dict[int, bytes]) -> int:

@@ -25,11 +25,12 @@ from pyptx.ir import (
     opcode_span,
 )
 from pyptx.ir.walk import parts_of
+from pyptx.isa.limits import find_shared_start
 from pyptx.isa.targets import Target
 from pyptx.isa.traits import Trait
 from pyptx.sim.program.frames import Frame
 from pyptx.sim.program.registers import Rows
-from pyptx.sim.program.variables import FUNCTION_BASE, FUNCTION_STEP, RESERVED_SHARED, Globals, Variables
+from pyptx.sim.program.variables import FUNCTION_BASE, FUNCTION_STEP, Globals, Variables
 from pyptx.sim.program.vectors import Members
 from pyptx.sim.rules import faults
 
@@ -175,7 +176,7 @@ class _Builder:
     ) -> None:  # fmt: skip
         self.bodies, self.aliases, self.findings, self.single = bodies, aliases, findings, single
         self.target = checker.choose_architecture(module)
-        self.variables = Variables(module, names, self.add, RESERVED_SHARED if self.target.arch >= 90 else 0, variables)
+        self.variables = Variables(module, names, self.add, find_shared_start(self.target.arch), variables)
         self.codes: list[Code] = []
         self.blocks: list[Block] = []
         self.by_name: dict[str, Code] = {}

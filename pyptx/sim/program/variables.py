@@ -40,8 +40,6 @@ GLOBAL_BASE = 0x7F_0000_0000
 """The generic address space: kernel parameters, the windows of shared and local memory, and functions. Global memory
 and constants start at GLOBAL_BASE."""
 
-RESERVED_SHARED = 1024
-"""Bytes that the system reserves at the start of the shared window from sm_90 on; older targets reserve none."""
 _OPAQUE = frozenset((".texref", ".samplerref", ".surfref"))
 """Types whose initializers describe an object, not bytes."""
 GUARD = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.isa.limits import WARP_SIZE, sm_limits
+from pyptx.isa.limits import WARP_SIZE, find_shared_start, sm_limits
 from pyptx.isa.targets import Target
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Shape
@@ -56,15 +56,14 @@ def compute_launch_values(
 
 
 def _compute_machine_values(target: Target, shared: int) -> dict[str, int]:
-    """Return the values that depend on the machine; none for a target with unknown limits. Reserved shared memory is
-    placed as by ptxas 13.5: after the kernel's own before sm_90, in front of it from sm_90 on."""
+    """Return the values that depend on the machine; none for a target with unknown limits."""
     try:
         limits = sm_limits(target.name)
     except ValueError:
         return {}
     unit, system_size = limits.shared_granularity, limits.reserved_shared
     total = -(-shared // unit) * unit
-    begin = total if target.arch < 90 else 0
+    begin = 0 if find_shared_start(target.arch) else total
     return {
         "%nwarpid": limits.threads // WARP_SIZE, "%total_smem_size": total, "%aggr_smem_size": total + system_size,
         "%reserved_smem_offset_begin": begin, "%reserved_smem_offset_end": begin + system_size,

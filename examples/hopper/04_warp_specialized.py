@@ -89,17 +89,8 @@ def make(arch: str = "sm_90a") -> Kernel:
             consumer, slot, previous = group - 1, ptx.pipeline(STAGES), reg.scalar(u32, 0, name="previous")
             sums = reg.wgmma_frag(m=BM // CONSUMERS, n=BN, dtype=f32, name="sum")
 
-            # Phase 1: multiply. One group of products stays in flight during the wait for the next stage.
-            for k in ptx.range_(0, depth, BK):
-                ptx.mbarrier.wait(ring.full[slot.stage], slot.phase)
-                is_later = k != 0
-                operand_ring.multiply_stage(ring, slot.stage, consumer, sums, is_later)
-                # All groups but this one are complete, so the previous stage has been read.
-                ptx.wgmma.wait_group(1)
-                operand_ring.release(ring, previous, lane, is_later)
-                ptx.mov(u32, previous, slot.stage)
-                slot.advance()
-            ptx.wgmma.wait_group(0)
+            # Phase 1: multiply.
+            operand_ring.multiply_stages(ring, (slot, previous), depth, consumer, sums, lane)
 
             # Phase 2: write the result.
             writer = epilogue.make_writer(thread, group, lane)

@@ -134,17 +134,8 @@ def make(arch: str = "sm_90a", config: Config = Config()) -> Kernel:
             sums = reg.wgmma_frag(m=BM // CONSUMERS, n=width, dtype=f32, name="sum")
             writer = epilogue.make_writer(thread, group, lane)
             for tile in ptx.range_(cluster, rows * columns, clusters):
-                # Phase 1: multiply. One group of products stays in flight during the wait for the next stage.
-                for k in ptx.range_(0, depth, BK):
-                    ptx.mbarrier.wait(ring.full[slot.stage], slot.phase)
-                    is_later = k != 0
-                    operand_ring.multiply_stage(ring, slot.stage, consumer, sums, is_later)
-                    # All groups but this one are complete, so the previous stage has been read.
-                    ptx.wgmma.wait_group(1)
-                    operand_ring.release(ring, previous, lane, is_later)
-                    ptx.mov(u32, previous, slot.stage)
-                    slot.advance()
-                ptx.wgmma.wait_group(0)
+                # Phase 1: multiply.
+                operand_ring.multiply_stages(ring, (slot, previous), depth, consumer, sums, lane)
                 operand_ring.release(ring, previous, lane)
 
                 # Phase 2: write the result. The last stores are still under way when the next tile begins.

@@ -209,17 +209,8 @@ def make(arch: str = "sm_90a") -> Kernel:
             with ptx.loop("tile"):
                 place = find_tile(search, index)
                 ptx.break_(pred=~place.exists)
-                # Phase 1: multiply. One group of products stays in flight during the wait for the next stage.
-                for k in ptx.range_(0, depth, BK):
-                    ptx.mbarrier.wait(ring.full[slot.stage], slot.phase)
-                    is_later = k != 0
-                    operand_ring.multiply_stage(ring, slot.stage, consumer, sums, is_later)
-                    # All groups but this one are complete, so the previous stage has been read.
-                    ptx.wgmma.wait_group(1)
-                    operand_ring.release(ring, previous, lane, is_later)
-                    ptx.mov(u32, previous, slot.stage)
-                    slot.advance()
-                ptx.wgmma.wait_group(0)
+                # Phase 1: multiply.
+                operand_ring.multiply_stages(ring, (slot, previous), depth, consumer, sums, lane)
                 operand_ring.release(ring, previous, lane)
 
                 # Phase 2: write the rows of the group, by TMA if all of the warpgroup's rows are.

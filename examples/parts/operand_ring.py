@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pyptx import TensorSpec, intrinsic, ptx, reg, smem
 from pyptx.ptx import PipelineState
-from pyptx.types import f32
+from pyptx.types import f32, u32
 
 OUTSIDE = {
     "PTX0978": "a cluster at an edge may have tiles past it, whose CTAs take part in its multicasts; TMA loads zeros "
@@ -88,6 +88,26 @@ def load_stage(
             dst=ring.sb[slot.stage, rank], src=b, coord=(k, left + rank * ring.sb.shape[2]), mbar=mbar,
             multicast_mask=(1 << ring.ctas) - 1,
         )  # fmt: skip
+
+
+def multiply_stages(
+    ring: OperandRing, slots: tuple[PipelineState, reg.Reg], depth: int, consumer: reg.Reg, sums: reg.RegArray,
+    lane: reg.Reg,
+) -> None:  # fmt: skip
+    """Compute a consumer's sums of all stages along K. One group of products stays in flight during the wait for the
+    next stage, so a stage is released one step later: `slots` are the next one, and a register for the previous one,
+    which at the end names the last stage. That one is not released."""
+    slot, previous = slots
+    for k in ptx.range_(0, depth, ring.sa.shape[-1]):
+        ptx.mbarrier.wait(ring.full[slot.stage], slot.phase)
+        is_later = k != 0
+        multiply_stage(ring, slot.stage, consumer, sums, is_later)
+        # All groups but this one are complete, so the previous stage has been read.
+        ptx.wgmma.wait_group(1)
+        release(ring, previous, lane, is_later)
+        ptx.mov(u32, previous, slot.stage)
+        slot.advance()
+    ptx.wgmma.wait_group(0)
 
 
 def multiply_stage(

@@ -254,6 +254,8 @@ def wait(
 class Barrier(Value):
     """One barrier as an object with the functions of `ptx.mbarrier` as methods. Subclasses know its address."""
 
+    # The methods list their arguments: the functions have more, for mapped addresses and for transcripts.
+
     def __describe__(self) -> str:
         return f"`{self!r}` is a barrier"
 

@@ -146,6 +146,7 @@ def _is_negated(name: str, scale: Any) -> bool:
     return scale == -1
 
 
+# The builder of a kind lists the arguments that the kind has: editors complete them, and Python refuses others.
 def make_instr_desc_f16bf16_f32(
     *,
     m: int = 128,

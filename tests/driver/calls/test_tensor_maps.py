@@ -111,6 +111,7 @@ run(12, -1)
 
 def test_maps_that_break_a_rule_are_refused(run_program: Run) -> None:
     """The parameters of each kind of map are read in their order: each case breaks one rule."""
+    # Long: a table of cases.
     program = (
         START
         + """

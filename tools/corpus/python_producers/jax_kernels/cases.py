@@ -36,6 +36,7 @@ def f32(name: str, *shape: int, init: str = "normal", **options: Any) -> Array:
 
 def xla_cases() -> list[Case]:
     """XLA's own kernels."""
+    # Long: a table of cases.
     x, out = f32("x", 8, 128), f32("out", 8, 128, init="zeros")
     vector, flat = f32("x", 500), f32("out", 500, init="zeros")
     halves = array("a", "bfloat16", 64, 64, init="normal"), array("b", "bfloat16", 64, 64, init="normal")

@@ -34,6 +34,7 @@ class Case:
 
 def numeric_cases() -> list[Case]:
     """Floating point."""
+    # Long: a table of cases.
     options = [
         array(n, "float64", 100, init="uniform", low=lo, high=hi)
         for n, lo, hi in (("price", 5.0, 30.0), ("strike", 5.0, 30.0), ("years", 0.25, 5.0))
@@ -104,6 +105,7 @@ def numeric_cases() -> list[Case]:
 
 def discrete_cases() -> list[Case]:
     """Integers, bytes, graphs."""
+    # Long: a table of cases.
     ints = array("x", "int32", 250, init="integers", low=-100, high=100)
     letters = {"init": "integers", "low": 97, "high": 101}
     edges = array("offsets", "int32", 41, init="offsets", low=0, high=5)

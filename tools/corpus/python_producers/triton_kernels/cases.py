@@ -99,6 +99,7 @@ def row_cases() -> list[Case]:
 
 def pointwise_cases() -> list[Case]:
     """No reduction: activations, gathers, atomics, random numbers, stencils."""
+    # Long: a table of cases.
     n = scalar("n", "int32", 500)
     x, y = (array(name, "float32", 500, init="normal") for name in "xy")
     out = array("out", "float32", 500)
@@ -202,6 +203,7 @@ def _matmul(
 
 def product_cases() -> list[Case]:
     """Matrix products by target and type."""
+    # Long: a table of cases.
     heads = tuple(array(name, "float16", 2, 64, 32, init="normal") for name in ("q", "k", "v"))
     tall = tuple(array(name, "bfloat16", 1, 128, 64, init="normal") for name in ("q", "k", "v"))
     length, scale = scalar("length", "int32", 64), scalar("scale", "float32", 0.176776695)

@@ -17,7 +17,7 @@ demo: $(VENV)/.tools  ## simulate a Hopper GEMM, compare it with NumPy, assemble
 	$(BIN)/python examples/demo.py
 
 test: lint  ## the whole suite: lint, types, layers, tidy, generated files, tests
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --junit-xml build/tests.xml
 
 lint: $(VENV)/.test  ## everything in `make test` except the tests
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """Counts what says how well the package is kept in order, before its last reorganization and now: its size, opcodes
-that other modules than the table's compare, imports and circles in the simulator, long functions, names.
+that other modules than the table's compare, imports and circles in the simulator, long functions, names; and its speed,
+as the ratios of the benchmarks' baselines, and the time of the last `make test` of this checkout.
 
 python -m tools.audit_measures [--before COMMIT]
 """
@@ -8,19 +9,28 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import subprocess
 import sys
 import tarfile
 import tempfile
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
+from statistics import geometric_mean
 
 from pyptx.isa import table
 
 ROOT = Path(__file__).parent.parent
 BEFORE = "c940b5e6d"
 """The commit before the reorganization."""
+BASELINE = "benchmarks/baseline.json"
+FIRST_BASELINE = "b5f5bb243"
+"""The first commit whose ratios of benchmarks were measured on a clean commit, soon after BEFORE."""
+RATIOS = "our time / the peer's, geometric mean"
+TEST_RECORD = ROOT / "build" / "tests.xml"
+"""What `make test` records."""
 LONG = 60
 _OPCODES = frozenset(("opcode", "full_opcode"))
 _SPELLINGS = _OPCODES | {"modifiers", "words", "flags", "text"}
@@ -193,8 +203,38 @@ def measure_commit(commit: str) -> dict[str, str]:
         return measure(Path(folder) / "pyptx")
 
 
+def average_ratios(then: Mapping[str, float], now: Mapping[str, float]) -> dict[str, tuple[int, float, float]]:
+    """Return, for each benchmark, how many ratios both baselines have, and the geometric mean of each."""
+    groups: dict[str, list[str]] = {}
+    for name in now:
+        if name in then:
+            groups.setdefault(name.partition(":")[0], []).append(name)
+
+    def average(ratios: Mapping[str, float], names: list[str]) -> float:
+        return geometric_mean([ratios[name] for name in names])
+
+    return {group: (len(names), average(then, names), average(now, names)) for group, names in groups.items()}
+
+
+def read_baseline(text: str) -> tuple[str, dict[str, float]]:
+    """Return the commit of a baseline and the median of each ratio."""
+    baseline = json.loads(text)
+    return baseline["commit"], {name: values["median"] for name, values in baseline["ratios"].items()}
+
+
+def describe_test_run(record: Path) -> str:
+    """Return the time of the last `make test`, which records it in JUnit's format."""
+    if not record.exists():
+        return "not recorded: run `make test`"
+    suite = ET.parse(record).find("testsuite")
+    assert suite is not None
+    bad = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+    day = suite.get("timestamp", "")[:10]
+    return f"{int(suite.get('tests', 0)):,} tests in {float(suite.get('time', 0)):,.0f} s, {bad} failed ({day})"
+
+
 def main(argv: list[str] | None = None) -> int:
-    """Print the counts of both commits side by side."""
+    """Print the measures of both commits side by side."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--before", default=BEFORE, metavar="COMMIT")
     before = options.parse_args(argv).before
@@ -202,6 +242,13 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{'':40}{before:>20}{'now':>20}")
     for name, value in now.items():
         print(f"{name:40}{then[name]:>20}{value:>20}")
+    git = ["git", "-C", str(ROOT), "show", f"{FIRST_BASELINE}:{BASELINE}"]
+    first = read_baseline(subprocess.run(git, capture_output=True, text=True, check=True).stdout)
+    last = read_baseline((ROOT / BASELINE).read_text("utf-8"))
+    print(f"\n{RATIOS:40}{first[0]:>20}{last[0]:>20}")
+    for name, (count, before_mean, mean) in average_ratios(first[1], last[1]).items():
+        print(f"{f'{name} ({count} ratios)':40}{before_mean:>20.3g}{mean:>20.3g}")
+    print(f"\nlast `make test`: {describe_test_run(TEST_RECORD)}")
     return 0
 
 

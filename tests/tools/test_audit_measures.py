@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
@@ -43,3 +44,29 @@ def test_circles_include_imports_for_types() -> None:
 )
 def test_names_that_begin_with_a_participle(name: str, expected: bool) -> None:
     assert measures.has_participle(name) == expected
+
+
+def test_ratios_of_both_baselines_are_averaged_by_benchmark() -> None:
+    then, now = {"sim: a": 2.0, "sim: b": 8.0, "parse: c": 3.0}, {"sim: a": 1.0, "sim: b": 9.0, "driver: d": 5.0}
+    assert measures.average_ratios(then, now) == {"sim": (2, pytest.approx(4), pytest.approx(3))}
+
+
+def test_both_baselines_can_be_read() -> None:
+    commit, ratios = measures.read_baseline((measures.ROOT / measures.BASELINE).read_text("utf-8"))
+    assert commit
+    assert min(ratios.values()) > 0
+
+
+def test_the_time_of_the_last_test_run_is_that_of_its_record(tmp_path: Path) -> None:
+    record = tmp_path / "tests.xml"
+    assert measures.describe_test_run(record) == "not recorded: run `make test`"
+    record.write_text(
+        '<testsuites><testsuite tests="12345" failures="1" errors="2" time="1234.5" timestamp="2026-11-28T09:00:00"/>'
+        "</testsuites>"
+    )
+    assert measures.describe_test_run(record) == "12,345 tests in 1,234 s, 3 failed (2026-11-28)"
+
+
+def test_make_test_writes_the_record() -> None:
+    makefile = (measures.ROOT / "Makefile").read_text("utf-8")
+    assert f"--junit-xml {measures.TEST_RECORD.relative_to(measures.ROOT)}" in makefile

@@ -48,7 +48,7 @@ COVERAGE = {
 OUTDATED: dict[str, str] = {
     "gpu": "has not run yet",
     **dict.fromkeys(("hardware", "images", "lines"), "has no counts"),
-    **dict.fromkeys(("availability", "measures", "sim_patterns", "torch", "wheel"), "its commit is not in the history"),
+    **dict.fromkeys(("availability", "sim_patterns", "torch", "wheel"), "its commit is not in the history"),
 }
 """Pages that are missing, whose counts differ from the tree, or whose commit is not in its history, with the reason."""
 

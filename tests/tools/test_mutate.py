@@ -269,6 +269,20 @@ def test_tests_of_a_package_come_before_others(test: str, module: str, expected:
     assert coverage.is_of_package(test, module) == expected
 
 
+@pytest.mark.parametrize(
+    ("test", "module", "expected"),
+    [
+        ("tests/sim/semantics/test_mma.py", "pyptx/sim/semantics/mma.py", True),
+        ("tests/sim/semantics/test_mma_sparse.py", "pyptx/sim/semantics/mma.py", True),
+        ("tests/sim/semantics/test_mmas.py", "pyptx/sim/semantics/mma.py", False),
+        ("tests/ptx/test_mma.py", "pyptx/sim/semantics/mma.py", False),
+        ("tests/test_numbers.py", "pyptx/numbers.py", True),
+    ],
+)
+def test_tests_named_after_a_module_come_before_others(test: str, module: str, expected: bool) -> None:
+    assert coverage.is_named_after(test, module) == expected
+
+
 def test_cases_of_a_test_take_turns_of_half_a_second_with_other_tests() -> None:
     point = Point("pkg/far/sums.py", "larger", "return a")
     bits = zlib.compress(bytes([128]))

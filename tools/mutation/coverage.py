@@ -218,7 +218,7 @@ class Coverage:
         affinity = self._affinity(point.path) if importers else hit
         ranks: list[tuple[tuple[bool, float, bool, bool, bool, float], Measurement]] = []
         for file in near:
-            mirrors, of_package = _mirrors(file, point.path), is_of_package(file, point.path)
+            mirrors, of_package = is_named_after(file, point.path), is_of_package(file, point.path)
             ahead = _AHEAD[mirrors] + _AHEAD[of_package]
             spent = dict[str, float]()
             for number in sorted(self.by_file.get(file, ()), key=lambda number: self.tests[number].seconds):
@@ -267,12 +267,14 @@ def _expand(data: bytes, width: int) -> Bits:
     return np.concatenate([bits, np.zeros(width - len(bits), np.uint8)])
 
 
-def _mirrors(test: str, module: str) -> bool:
-    """Return whether a test file is named after a module, such as tests/sim/hazards/test_bulk.py after bulk.py."""
+def is_named_after(test: str, module: str) -> bool:
+    """Return whether a test file is named after a module, such as tests/sim/hazards/test_bulk.py after bulk.py, with or
+    without the aspect that it tests."""
     name = Path(module)
     stem = name.parent.name if name.stem == "__init__" else name.stem
     words = Path(test).stem.removeprefix("test_")
-    return words == stem and (len(name.parts) < 3 or name.parts[1] in Path(test).parts or len(Path(test).parts) == 2)
+    is_named = words == stem or words.startswith(f"{stem}_")
+    return is_named and (len(name.parts) < 3 or name.parts[1] in Path(test).parts or len(Path(test).parts) == 2)
 
 
 def is_of_package(test: str, module: str) -> bool:

@@ -16,7 +16,11 @@ from pyptx.sim.base.formats import Array, Value
 class Shape:
     """The lanes of a batch: how many threads and CTAs it has, and where each lane is."""
 
-    def __init__(self, block: tuple[int, int, int], ctas: int) -> None:
+    def __init__(
+        self, block: tuple[int, int, int], ctas: int, shared_size: int = 0, cluster: int = 1, pair_bit: int = 0
+    ) -> None:
+        """`shared_size` is the size of a CTA's shared memory; its addresses contain `pair_bit` in the CTAs of a
+        cluster with an odd rank."""
         self.block = block
         self.threads = block[0] * block[1] * block[2]
         self.ctas = ctas
@@ -27,11 +31,11 @@ class Shape:
         self.warp = (self.thread // 32) * ctas + self.cta
         self.lane = (self.thread % 32).astype(np.uint32)
         self.warp_base = (self.thread // 32) * 32 * ctas + self.cta
-        self.shared_base = np.zeros(self.lanes, np.int64)
-        """Where each lane's shared memory starts in that of the batch; `state.memory` sets it and the stride."""
-        self.shared_stride = 0
+        self.shared_stride = -(-max(shared_size, 16) // 16) * 16
         """The distance between the shared memories of neighboring CTAs."""
-        self.pair = np.zeros(self.lanes, np.uint32)
+        self.shared_base = self.cta * self.shared_stride
+        """Where each lane's shared memory starts in that of the batch."""
+        self.pair = (self.cta % cluster & 1).astype(np.uint32) * np.uint32(pair_bit)
         """The upper bits of addresses in a lane's own shared memory."""
         self._ranges: dict[tuple[int, int], Lanes] = {}
 

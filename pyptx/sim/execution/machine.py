@@ -28,10 +28,10 @@ from pyptx.sim.reports.findings import Agent, Cta, Finding
 from pyptx.sim.state import special
 from pyptx.sim.state.accumulators import settle_all
 from pyptx.sim.state.address_space import AddressSpace
-from pyptx.sim.state.effects import Effects
+from pyptx.sim.state.effects import Choices, Effects
 from pyptx.sim.state.flights import Flight
 from pyptx.sim.state.meetings import Meeting
-from pyptx.sim.state.memory import Memory, Site
+from pyptx.sim.state.memory import RANK_SHIFT, Memory, Site
 from pyptx.sim.state.multicasts import Multicasts
 from pyptx.sim.state.printing import Printed
 from pyptx.sim.state.regions import Region
@@ -115,7 +115,10 @@ class Batch:
         self.launch, self.program, self.resources = launch, launch.program, resources
         self.stats, self.printed, self.flight = resources.stats, resources.printed, resources.flight
         self.sink = resources.sink
-        self.shape = Shape(launch.block, ctas)
+        variables = launch.program.variables
+        shared = variables.find_dynamic_base() + launch.dynamic - variables.shared_base
+        pairs = launch.program.pairs and launch.cluster_size > 1
+        self.shape = Shape(launch.block, ctas, shared, launch.cluster_size, 1 << RANK_SHIFT if pairs else 0)
         lanes = self.shape.lanes
         totals = launch.program.entry.rows.used
         self._registers: dict[str, Array] = {
@@ -125,14 +128,12 @@ class Batch:
         flag_rows = 0 if launch.tracker is None else len(launch.tracker.rows)
         self._views["w"] = np.zeros((flag_rows, lanes), np.uint8)
         """Which bytes of a tracked register a lane has written."""
-        variables = launch.program.variables
-        shared = variables.find_dynamic_base() + launch.dynamic - variables.shared_base
         self.ctaid = np.zeros((3, ctas), np.int64)
         self.sp, self.dynamic = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
         self.dynamic_base = launch.program.dynamic or 0
         self.memory = Memory(
             self.shape, resources.space, resources.params, shared, self.ctaid, shared_base=variables.shared_base,
-            cluster=launch.cluster_size, pairs=launch.program.pairs and launch.cluster_size > 1, sink=resources.sink,
+            cluster=launch.cluster_size, pairs=pairs, sink=resources.sink,
             effects=Effects(launch.schedule == "eager", sink=resources.sink), names=launch.shared_names.format_address,
             grid=launch.label, grid_shape=launch.grid, fresh=POISON if launch.poison else 0, images=launch.images,
             words=self._registers["r"], dynamic=self.dynamic, dynamic_base=self.dynamic_base,
@@ -173,14 +174,14 @@ class Batch:
             settle_all(self.memory.accumulators)
         return self._registers[letter][index]
 
-    def begin(self, numbers: Array) -> None:
-        """Reset the state for a batch of CTAs with these numbers."""
+    def begin(self, numbers: Array, choices: Choices) -> None:
+        """Reset the state for a batch of CTAs with these numbers. `choices` are those of its schedule."""
         for matrix in self._registers.values():
             matrix.fill(0)
         if self.launch.poison:
             poison_registers(self._registers)
         self._views["w"].fill(0)
-        self.memory.reset_batch()
+        self.memory.begin(choices)
         self.meetings = []
         self.memory.ensure_local(self.program.entry.frame.size, None)
         self.sp.fill(0)

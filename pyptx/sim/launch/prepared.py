@@ -27,7 +27,7 @@ from pyptx.sim.program.blocks import Program, prepare
 from pyptx.sim.program.shapes import Dim, check_integer, check_shape, parse_dim3
 from pyptx.sim.program.variables import PARAM_BASE, Globals
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.orders import reverses_ctas
+from pyptx.sim.scheduling.orders import make_choices, make_order, reverses_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.scheduling.schedules import SCHEDULES
 from pyptx.sim.state.address_space import AddressSpace
@@ -80,11 +80,11 @@ class Prepared:
     outputs: dict[str, Array]
     sources: Sources
     multicasts: Multicasts
+    pending_clusters: PendingClusters
     exact: int
     at_once: int
     stats: Stats = field(default_factory=Stats)
     printed: Printed = field(default_factory=Printed)
-    pending_clusters: PendingClusters = field(init=False)
 
     @property
     def ctas(self) -> int:
@@ -97,12 +97,10 @@ class Prepared:
         return self.launch.block[0] * self.launch.block[1] * self.launch.block[2]
 
     def batches(self, observers: Sequence[Observer] = (), flight: Flight | None = None) -> Iterator[Scheduler]:
-        """Yield the batches of the grid in turn, each ready to run. `flight` is the grid's state in a stream."""
+        """Yield the batches of the grid in turn, once, each ready to run. `flight` is the grid's state in a stream."""
         machine: Batch | None = None
         require_memory(self.launch, self.at_once)
-        size = self.launch.cluster_size
-        reverse_batch = self.at_once // size if reverses_ctas(self.launch.schedule, self.launch.seed) else 0
-        pending_clusters = self.pending_clusters = PendingClusters(self.launch.cluster, self.launch.grid, reverse_batch)
+        pending_clusters = self.pending_clusters
         sink = fan_out(observers)
         instruments = (observer.instrument(self.launch.program) for observer in observers)
         resources = Resources(
@@ -115,8 +113,9 @@ class Prepared:
                 machine = Batch(self.launch, len(numbers), resources)
                 for observer in observers:
                     observer.attach(machine, self.at_once)
-            machine.begin(numbers)
-            scheduler = Scheduler(machine, int(numbers[0]))
+            order = make_order(self.launch.schedule, self.launch.seed, int(numbers[0]), machine.shape)
+            machine.begin(numbers, make_choices(order))
+            scheduler = Scheduler(machine, order)
             for observer in observers:
                 observer.follow(scheduler)
             yield scheduler
@@ -245,7 +244,11 @@ def make_prepared(
     params = Region("parameters", "param", PARAM_BASE, len(data), _pad(data), writable=False)
     at_once = _at_once(launch, options, shared_memory=bool(label))
     multicasts = buffers.multicasts if options.multicasts is None else options.multicasts
-    return Prepared(launch, buffers.space, params, buffers, outputs, sources, multicasts, exact, at_once)
+    reverse_batch = at_once // launch.cluster_size if reverses_ctas(launch.schedule, launch.seed) else 0
+    pending_clusters = PendingClusters(launch.cluster, launch.grid, reverse_batch)
+    return Prepared(
+        launch, buffers.space, params, buffers, outputs, sources, multicasts, pending_clusters, exact, at_once
+    )
 
 
 def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:

@@ -6,7 +6,7 @@ instructions of a grid; `flights` holds its state in the stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import Enum
 from typing import Any
@@ -69,17 +69,21 @@ class Start(Enum):
     ANY_TIME = "when the run begins"
 
 
-@dataclass(slots=True, eq=False)
 class _Grid:
-    """A grid of a stream and its progress. `batches` yields the next batches of CTAs; `batch` is the running one."""
+    """A grid of a stream and its progress. `batch` is the running batch of CTAs."""
 
-    launch: Prepared
-    start_rule: Start
-    flight: Flight
-    checks: Checks | None
-    pace: Pace
-    batches: Iterator[Scheduler] | None = None
-    batch: Scheduler | None = None
+    def __init__(
+        self, launch: Prepared, start_rule: Start, predecessor: Flight | None, count_instructions: Callable[[], int],
+        checks: Checks | None, pace: Pace,
+    ) -> None:  # fmt: skip
+        """`predecessor` is the grid that it may overlap."""
+        self.launch, self.start_rule, self.checks, self.pace = launch, start_rule, checks, pace
+        self.flight = Flight(
+            launch.launch.label, launch.ctas, predecessor, self._describe_places, self._count_unfinished,
+            count_instructions,
+        )  # fmt: skip
+        self.batch: Scheduler | None = None
+        self._batches = launch.batches([] if checks is None else [checks], self.flight)
 
     @property
     def runs(self) -> bool:
@@ -88,23 +92,19 @@ class _Grid:
 
     def start(self) -> None:
         """Start the first batch of CTAs."""
-        self.flight.describe_places = self._describe_places
-        self.flight.count_unfinished = self.count_unfinished
-        self.batches = self.launch.batches([] if self.checks is None else [self.checks], self.flight)
-        self.batch = next(self.batches)
+        self.batch = next(self._batches)
 
     def step(self) -> bool:
         """Run a group of lanes; return whether the grid has completed."""
         assert self.batch is not None
-        assert self.batches is not None
         self.batch.step()
         while self.batch is not None and not self.batch.live and self.batch.choose_next() is None:
-            self.batch = next(self.batches, None)
+            self.batch = next(self._batches, None)
             self.pace.end_batch()
         self.flight.has_ended = self.batch is None
         return self.flight.has_ended
 
-    def count_unfinished(self) -> int:
+    def _count_unfinished(self) -> int:
         """Count the CTAs that have not completed."""
         return self.launch.pending_clusters.remaining * self.launch.pending_clusters.size + int(self._find_live().sum())
 
@@ -294,15 +294,18 @@ def _make_grids(
     """Return the grids of a stream, each with the predecessor that it may overlap."""
     grids: list[_Grid] = []
     pace = make_pace(ready_launches, selection is not None)
+
+    def count_instructions() -> int:
+        return sum(launch.stats.instructions for launch in ready_launches)
+
     for start, launch in zip(starts, ready_launches, strict=True):
         before = grids[-1] if grids and start is Start.PROGRAMMATIC else None
-        flight = Flight(launch.launch.label, launch.ctas, None if before is None else before.flight)
         checks = None
         if selection is not None:
             overlap = _OVERLAPS[start] if grids or start is Start.ANY_TIME else Overlap.NONE
             checks = Checks(selection, grids[-1].checks if grids else None, overlap)
-        grids.append(_Grid(launch, start, flight, checks, pace))
-        flight.count_instructions = lambda: sum(grid.launch.stats.instructions for grid in grids)
+        predecessor = None if before is None else before.flight
+        grids.append(_Grid(launch, start, predecessor, count_instructions, checks, pace))
     return grids
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes, Shape
 from pyptx.sim.scheduling.schedules import SEEDED
-from pyptx.sim.state.effects import BULK, COPIES, STORES, TCGEN05, TENSOR_STORES, WGMMA
+from pyptx.sim.state.effects import BULK, COPIES, STORES, TCGEN05, TENSOR_STORES, WGMMA, Choices
 
 Key = tuple[int, int, int]
 """A rank, minus the call depth, and the block (negative if higher ones run first): the lowest key runs."""
@@ -123,6 +123,13 @@ def make_order(schedule: str, seed: int, batch: int, shape: Shape) -> Order | No
         return Order("random", _partition(shape, chance), chance, fair=True)
     name, ranks, down, hasty = _ADVERSE[seed % len(_ADVERSE)] if seed < len(_ADVERSE) else chance.choice(_ADVERSE)
     return Order(name, _RANKED[ranks](shape, chance), chance, down, hasty=hasty)
+
+
+def make_choices(order: Order | None) -> Choices:
+    """Return what an order decides for engines and mbarriers."""
+    if order is None:
+        return Choices()
+    return Choices(order.hasty, order.chance, order.draw_refusals) if order.fair else Choices(order.hasty)
 
 
 def reverses_ctas(schedule: str, seed: int) -> bool:

@@ -18,7 +18,7 @@ from pyptx.sim.scheduling.convergence import converge
 from pyptx.sim.scheduling.hang import make_deadlock, make_livelock
 from pyptx.sim.scheduling.leaving import leave
 from pyptx.sim.scheduling.mbarrier_waits import land_late, resume, suspend, time_out
-from pyptx.sim.scheduling.orders import Key, Order, make_order
+from pyptx.sim.scheduling.orders import Key, Order
 from pyptx.sim.scheduling.places import describe_places
 from pyptx.sim.scheduling.stalls import Stalls
 from pyptx.sim.scheduling.state import State
@@ -33,20 +33,14 @@ _LONGEST_POLL = 8
 class Scheduler(State):
     """The run of one batch."""
 
-    def __init__(self, machine: Batch, number: int) -> None:
-        super().__init__(machine, make_order(machine.launch.schedule, machine.launch.seed, number, machine.shape))
+    def __init__(self, machine: Batch, order: Order | None) -> None:
+        super().__init__(machine, order)
         self.stalls = Stalls()
         self.once = False
         """Whether a group stops after one block."""
         self.next_group: Key | None = None
         self.jumps: dict[tuple[int, int, int], int] = {}
         """How often each group had jumped back when its turn ended."""
-        fair = self.order is not None and self.order.fair
-        machine.effects.hasty = frozenset() if self.order is None else self.order.hasty
-        if machine.sink is not None:
-            machine.effects.hasty |= machine.sink.hasty
-        machine.effects.chance = self.order.chance if self.order is not None and fair else None
-        machine.memory.mbarriers.doubt = self.order.draw_refusals if self.order is not None and fair else None
         self.push(0, self.program.entry.entry, self.shape.select_all())
 
     def run(self, observe: Callable[[State], None] | None = None) -> None:

@@ -103,7 +103,7 @@ def _wait(
     barriers = site.memory.mbarriers
     rows = act_on_mbarriers(site, active, lambda m: m.find_rows(offsets))
     is_complete = barriers.test_phases(rows, values, parity, conditional)
-    is_doubtful = barriers.doubt(active) if suspends and barriers.doubt is not None else None
+    is_doubtful = barriers.refuse(active) if suspends and barriers.refuse is not None else None
     _write_active(outs[0], mask, is_complete if is_doubtful is None else is_complete & ~is_doubtful)
     for index, report in enumerate(outs[1:]):
         if report is not None:

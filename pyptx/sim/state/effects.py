@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.sim.base.formats import Array
+from pyptx.sim.state.mbarriers import Refuse
 from pyptx.sim.state.sink import Sink
 
 WGMMA, TCGEN05, TENSOR_STORES = "wgmma", "tcgen05", "tcgen05.st"
@@ -57,6 +58,18 @@ class Effect:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the schedule of a batch decides for engines and mbarriers."""
+
+    hasty: frozenset[str] = frozenset()
+    """Agents whose effects land at once."""
+    chance: Random | None = None
+    """The generator that chooses products to land at once, if effects land at random."""
+    refuse: Refuse | None = None
+    """Which waits fail at random."""
+
+
 _Landing = list[tuple[Effect, Array | None]]
 """Effects that land, each with a mask of its lanes; None for all."""
 
@@ -72,22 +85,26 @@ class Effects:
     """Called when the next effect has landed."""
     on_landed_each: Callable[[Array], None] | None = None
     """Called with the positions of lanes when the next effect of many lanes has landed."""
-    hasty: frozenset[str] = frozenset()
-    """Agents whose effects land at once in every schedule."""
-    chance: Random | None = None
-    """The generator that chooses products to land at once, if effects land at random."""
     sink: Sink[Any] | None = None
+    _hasty: frozenset[str] = frozenset()
+    _chance: Random | None = None
+
+    def begin(self, choices: Choices) -> None:
+        """Begin a batch."""
+        self._hasty, self._chance = choices.hasty, choices.chance
+        if self.sink is not None:
+            self._hasty |= self.sink.hasty
 
     def lands_at_once(self, agent: str) -> bool:
         """Return whether new work of an agent in `IN_ORDER` lands at once and need not be issued."""
         if self._lands_now(agent):
             return True
-        if self.chance is None or self.chance.random() >= _SOON:
+        if self._chance is None or self._chance.random() >= _SOON:
             return False
         return not any(effect.agent == agent for effect in self.pending)
 
     def _lands_now(self, agent: str) -> bool:
-        return self.eager or agent in self.hasty
+        return self.eager or agent in self._hasty
 
     def issue(
         self, agent: str, lanes: Array, total: int, land: Callable[[], None], in_group: bool = True, size: int = 0,

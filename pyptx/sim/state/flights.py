@@ -15,17 +15,17 @@ class Flight:
     label: str
     ctas: int
     predecessor: Flight | None
+    describe_places: Callable[[], list[str]]
+    """Returns lines that describe where its CTAs are."""
+    count_unfinished: Callable[[], int]
+    """Counts the CTAs that have not ended."""
+    count_instructions: Callable[[], int]
+    """Counts the instructions that all grids of the stream have issued."""
     has_ended: bool = False
     trigger_ctas: set[int] = field(default_factory=set[int])
     """The CTAs that have executed `griddepcontrol.launch_dependents`."""
     waiters: list[Waiter] = field(default_factory=list[Waiter])
     """Lanes in `griddepcontrol.wait`."""
-    describe_places: Callable[[], list[str]] = list[str]
-    """Returns lines that describe where its CTAs are."""
-    count_unfinished: Callable[[], int] = int
-    """Counts the CTAs that have not ended."""
-    count_instructions: Callable[[], int] = int
-    """Counts the instructions that all grids of the stream have issued."""
 
     @property
     def is_free(self) -> bool:

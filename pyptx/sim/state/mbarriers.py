@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.state.sink import Sink
 
 MOST = (1 << 20) - 1
@@ -20,6 +21,8 @@ MOST = (1 << 20) - 1
 MOST_REPORTING = 511
 """The largest arrival count of `.layout::v1`."""
 _PENDING_BITS = 20
+Refuse = Callable[[Lanes], Array | None]
+"""Returns the lanes whose `try_wait` returns false although their phase has completed, as hardware may."""
 _ROWS = ("expected", "pending", "tx", "announced", "phase", "places", "good", "reporting", "reported", "reports")
 
 
@@ -55,14 +58,13 @@ class MBarriers:
         self.completions: list[Array] = []
         self.refusal: Refused | None = None
         self.changes = 0
-        self.doubt: Callable[[Any], Array | None] | None = None
-        """Returns the lanes whose `try_wait` returns false although their phase has completed, as hardware may. The
-        schedule sets it."""
+        self.refuse: Refuse | None = None
         self.history: dict[tuple[Any, int], tuple[Any, Array]] = {}
         """The lanes that last executed an instruction, by its site and its first mbarrier's offset; used in reports."""
 
-    def reset(self) -> None:
-        """Remove every object."""
+    def begin(self, refuse: Refuse | None) -> None:
+        """Begin a batch, without objects."""
+        self.refuse = refuse
         if self._used:
             self._row.fill(-1)
         self._used = self.changes = 0

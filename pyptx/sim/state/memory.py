@@ -22,7 +22,7 @@ from pyptx.sim.reports.findings import Cta
 from pyptx.sim.rules import faults
 from pyptx.sim.state.accumulators import Accumulator, HeldOf
 from pyptx.sim.state.address_space import AddressSpace
-from pyptx.sim.state.effects import Effects
+from pyptx.sim.state.effects import Choices, Effects
 from pyptx.sim.state.mbarriers import MBarriers
 from pyptx.sim.state.multicasts import Multicasts
 from pyptx.sim.state.regions import Region
@@ -117,23 +117,19 @@ class Memory:
     local: Region = field(init=False)
 
     def __post_init__(self) -> None:
-        stride = -(-max(self.shared_size, 16) // 16) * 16
-        data = np.zeros(stride * self.shape.ctas, np.uint8)
+        data = np.zeros(self.shape.shared_stride * self.shape.ctas, np.uint8)
         self.shared = Region("shared memory", "shared", self.shared_base, self.shared_size, data)
-        self.shape.shared_base = np.arange(self.shape.ctas)[self.shape.cta] * stride
-        self.shape.shared_stride = stride
-        if self.pairs:
-            self.shape.pair = ((self.shape.cta % self.cluster & 1) << RANK_SHIFT).astype(np.uint32)
         self.empty_region = Region("nothing", "global", 0, 0, np.zeros(0, np.uint8))
         self.mbarriers = MBarriers(len(data), self.sink)
         self.tensor = TensorMemory(self.shape.ctas, self.exact, self.fresh)
         self.local = Region("local memory", "local", 0, 0, np.zeros(0, np.uint8))
 
-    def reset_batch(self) -> None:
-        """Reset the memory of a batch of CTAs."""
+    def begin(self, choices: Choices) -> None:
+        """Reset the memory for a batch of CTAs."""
         self.shared.data.view(np.uint32).fill(self.fresh)
         self.local.data.view(np.uint32).fill(self.fresh)
-        self.mbarriers.reset()
+        self.mbarriers.begin(choices.refuse)
+        self.effects.begin(choices)
         self.accumulators.clear()
         self.tensor.reset()
 

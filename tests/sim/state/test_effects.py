@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.sim.state.effects import BULK, TCGEN05, TENSOR_STORES, WGMMA, Effects
+from pyptx.sim.state.effects import BULK, TCGEN05, TENSOR_STORES, WGMMA, Choices, Effects
 
 LANES = 8
 
@@ -158,7 +158,7 @@ def test_a_product_takes_earlier_ones_of_its_own_warpgroups_along() -> None:
 
 def test_agents_in_a_hurry_land_at_once() -> None:
     engines = Engines()
-    engines.effects.hasty = frozenset((TCGEN05,))
+    engines.effects.begin(Choices(hasty=frozenset((TCGEN05,))))
     engines.issue("copy", BULK, [0])
     engines.issue("product", TCGEN05, [0])
     assert engines.landings == ["product"]
@@ -168,7 +168,7 @@ def test_agents_in_a_hurry_land_at_once() -> None:
 
 def test_at_random_a_product_lands_at_once_unless_another_is_before_it() -> None:
     engines = Engines()
-    engines.effects.chance = Random(1)
+    engines.effects.begin(Choices(chance=Random(1)))
     assert {engines.effects.lands_at_once(WGMMA) for _ in range(50)} == {True, False}
     engines.issue("product", WGMMA, [0])
     assert {engines.effects.lands_at_once(WGMMA) for _ in range(50)} == {False}

@@ -47,7 +47,7 @@ class Hazards:
 
     def __init__(self, limit: int = 1000) -> None:
         self.state = State(limit)
-        self.memory = Memory(self.state)
+        self.memory = Memory(self.state, self._explain_bytes)
         self.tiles = Tiles(self.state, self.memory)
         self.barriers = Barriers(self.state)
         self.sync = Synchronization(self.state)
@@ -65,6 +65,9 @@ class Hazards:
     @property
     def findings(self) -> Ledger:
         return self.state.ledger
+
+    def _explain_bytes(self, thread: int, column: int) -> tuple[str, ...]:
+        return self.mbarriers.explain_bytes(thread, column)
 
     # Grids and CTAs
 

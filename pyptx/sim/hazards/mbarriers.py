@@ -52,6 +52,12 @@ class Barrier:
     init_ref: int
     init_thread: int
     column: int
+    first_thread: int
+    """The first thread of the cluster."""
+    knows_init: Mask
+    """Per thread of the grid: whether the initialization is visible to it, as far as checked."""
+    arrival_phases: Clock
+    """Per thread of the cluster: the phase of its last arrival. A later wait cannot mean an earlier phase."""
     phase: int = 0
     tx: int = 0
     stamp: Stamp | None = None
@@ -71,12 +77,6 @@ class Barrier:
     """Bytes of all copies that signal it."""
     last_arrivals: dict[int, int] = field(default_factory=dict[int, int])
     """The phases of the last arrivals, by the first of the threads that arrived together."""
-    first_thread: int = 0
-    """The first thread of the cluster."""
-    knows_init: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """Per thread of the grid: whether the initialization is visible to it, as far as checked."""
-    arrival_phases: Clock = field(default_factory=lambda: np.zeros(0, np.int32))
-    """Per thread of the cluster: the phase of its last arrival. A later wait cannot mean an earlier phase."""
 
     def record_arrivals(self, group: Group, phase: int) -> None:
         """Record that threads arrive in a phase."""
@@ -95,7 +95,6 @@ class MBarriers:
         self.state, self.memory, self.barriers, self.lifetimes = state, memory, barriers, lifetimes
         self.live: dict[tuple[int, int], Barrier] = {}
         self._init_access: dict[Place, Access] = {}
-        memory.explain_bytes = self._explain_bytes
         self._visible_until: dict[tuple[int, bytes], int] = {}
         """Per initializing thread and set of threads: the time up to which its initializations are visible to them."""
 
@@ -196,11 +195,12 @@ class MBarriers:
         for plane, cells, _ in grid.shared.find_cells(np.array([address]), 8):
             plane.write[cells], plane.odd, plane.barriers = ref, True, True
         channel = state.find_channel(domain, "mbarrier", address, place)
-        barrier = Barrier(grid, address, count, count, place, ref, thread, channel, first_thread=domain.first_thread)
-        barrier.knows_init = np.zeros(grid.slots * grid.stride, np.bool_)
-        barrier.knows_init[thread - grid.first_thread] = True
-        barrier.arrival_phases = np.zeros(grid.cluster * grid.stride, np.int32)
-        self.live[grid.number, address] = barrier
+        knows_init = np.zeros(grid.slots * grid.stride, np.bool_)
+        knows_init[thread - grid.first_thread] = True
+        self.live[grid.number, address] = Barrier(
+            grid, address, count, count, place, ref, thread, channel, domain.first_thread, knows_init,
+            arrival_phases=np.zeros(grid.cluster * grid.stride, np.int32),
+        )  # fmt: skip
         self.barriers.note_init(thread, address)
 
     def inval(self, thread: int, place: Place, address: int) -> None:
@@ -503,7 +503,7 @@ class MBarriers:
         name = self.describe_barrier(barrier)
         return f"{expected - barrier.tx} bytes arrived in phase {barrier.phase} of {name}, which expects {expected}"
 
-    def _explain_bytes(self, thread: int, column: int) -> tuple[str, ...]:
+    def explain_bytes(self, thread: int, column: int) -> tuple[str, ...]:
         """Return a note if the copies that signal an mbarrier, which has a clock column in the cluster of a thread,
         have more bytes than it was told to expect."""
         first = self.state.find_domain(thread).first_thread

@@ -47,14 +47,13 @@ Unchanged = Callable[[Ints], Mask]
 class Memory:
     """The checks of accesses by lanes, over the shadow memory of all spaces."""
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    def __init__(self, state: State, explain_bytes: Callable[[int, int], tuple[str, ...]]) -> None:
+        """`explain_bytes` returns a note on the mbarrier with a clock column in the cluster of a thread."""
+        self.state, self._explain_bytes = state, explain_bytes
         self.readers = Readers(state)
         self._unchanged: Unchanged | None = None
         self._footprints = Footprints()
         self._pending: dict[int, Pending] = {}
-        self.explain_bytes: Callable[[int, int], tuple[str, ...]] = lambda thread, column: ()
-        """Returns a note on the mbarrier with a clock column in the cluster of a thread."""
         self._too_early: dict[tuple[int, int], set[Place]] = {}
         """Places of products that read copies too early, by the grid and slot of their CTA."""
 
@@ -381,7 +380,7 @@ class Memory:
     def _explain_load(self, access: Access, ref: int, thread: int) -> tuple[str, ...]:
         """Return notes on an access that does not wait for an earlier bulk load."""
         records, record = self.state.records, ref >> 6
-        earlier, notes = records.get_access(record), self.explain_bytes(thread, int(records.column[record]))
+        earlier, notes = records.get_access(record), self._explain_bytes(thread, int(records.column[record]))
         if not (earlier.writes and earlier.family is access.family is Family.BULK_LOAD):
             return notes
         same_warp = int(records.get_warps(np.array([record]))[0]) == thread >> 5

@@ -46,7 +46,7 @@ class Copies:
 def may_combine(site: Site) -> bool:
     """Tell whether copies may land together."""
     sink = site.memory.sink
-    return (sink is None or not sink.detailed) and site.memory.effects.on_landed is None
+    return sink is None or not sink.detailed
 
 
 def load(

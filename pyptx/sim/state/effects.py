@@ -81,10 +81,6 @@ class Effects:
     eager: bool
     pending: list[Effect] = field(default_factory=list[Effect])
     commit_counts: dict[str, Array] = field(default_factory=dict[str, Array])
-    on_landed: Callable[[], None] | None = None
-    """Called when the next effect has landed."""
-    on_landed_each: Callable[[Array], None] | None = None
-    """Called with the positions of lanes when the next effect of many lanes has landed."""
     sink: Sink[Any] | None = None
     _hasty: frozenset[str] = frozenset()
     _chance: Random | None = None
@@ -114,8 +110,6 @@ class Effects:
         bytes that it moves for all of them; `mbarrier_rows` are the mbarriers that each lane's part signals."""
         if self.sink is not None:
             land = self.sink.wrap_effect(agent, lanes, land, in_group, size)
-        if self.on_landed is not None:
-            land, self.on_landed = _chain(land, self.on_landed), None
         if self._lands_now(agent):
             land()
             return
@@ -130,8 +124,6 @@ class Effects:
         that signal mbarriers, and those of tcgen05, are in no group."""
         if self.sink is not None:
             land = self.sink.wrap_effects(land)
-        if self.on_landed_each is not None:
-            land, self.on_landed_each = _chain_each(land, self.on_landed_each), None
         in_group = mbarrier_rows is None and agent != TCGEN05
         groups, positions = self._number_lanes(agent, lanes, total, in_group)
         if self._lands_now(agent):
@@ -285,19 +277,3 @@ def _choose_per_thread(effects: list[Effect], chance: Random, ctas: int, oldest:
             part = slice(count) if oldest or chance.random() < 0.7 else slice(-count, None)
             landing += [(effect, None) for lane_effects in per_lanes.values() for effect in lane_effects[part]]
     return landing
-
-
-def _chain(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
-    def run_both() -> None:
-        first()
-        second()
-
-    return run_both
-
-
-def _chain_each(first: Callable[[Array], None], second: Callable[[Array], None]) -> Callable[[Array], None]:
-    def run_both(positions: Array) -> None:
-        first(positions)
-        second(positions)
-
-    return run_both

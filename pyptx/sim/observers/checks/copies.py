@@ -101,17 +101,7 @@ def _arrive(
         for group, object_address, _ in objects:
             copies.cp_arrive(group, place, object_address, True)
 
-    _run_and_record(site, report_landing, lambda: inner(site, lanes, mask, space, address, outs))
-
-
-def _run_and_record(site: Site, report_landing: Callable[[], None], run: Callable[[], None]) -> None:
-    """Run an instruction that issues one effect, and report its completion."""
-    effects = site.memory.effects
-    effects.on_landed = report_landing
-    run()
-    if effects.on_landed is not None:
-        effects.on_landed = None
-        report_landing()
+    checks.run_issue(report_landing, lambda: inner(site, lanes, mask, space, address, outs))
 
 
 def _store_and_signal(
@@ -137,9 +127,7 @@ def _store_and_signal(
         for number in numbers:
             checks.engine.copies.land_st(number)
 
-    _run_and_record(
-        site, report_landing, lambda: inner(site, lanes, mask, space, address, bar_space, bar, outs, *values)
-    )
+    checks.run_issue(report_landing, lambda: inner(site, lanes, mask, space, address, bar_space, bar, outs, *values))
 
 
 @cache
@@ -191,10 +179,9 @@ def _request(
 
     run = partial(inner, site, lanes, mask, space, address, bar_space, bar, *outs)
     if everywhere and numbers:
-        site.memory.effects.on_landed_each = report_landing
-        run()
+        checks.run_issues(report_landing, run)
     else:
-        _run_and_record(site, lambda: report_landing(np.arange(len(numbers))), run)
+        checks.run_issue(lambda: report_landing(np.arange(len(numbers))), run)
 
 
 def _list_cluster_offsets(site: Site, offset: int, everywhere: bool) -> list[int]:

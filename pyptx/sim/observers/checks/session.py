@@ -30,6 +30,7 @@ from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.effects import IN_ORDER
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.regions import Region
+from pyptx.sim.state.sink import Landing, LandingOf
 
 _MOST_GROUPS = 4096
 
@@ -67,6 +68,10 @@ class Session(Observer):
         self.explain_divergence: Callable[[Place, Lanes], list[Finding]] = lambda place, lanes: []
         """Return the findings of an aligned instruction in lanes that are not all of their warps."""
         self.site_places: dict[Site, Place] = {}
+        self._landing: Landing | None = None
+        """What to call when the next effect has landed."""
+        self._landing_of: LandingOf | None = None
+        """The same for the next effect that lands lane by lane."""
         self._accesses: dict[Any, Access | None] = {}
         self._places: dict[int, tuple[Step, Place]] = {}
         self._groups: dict[tuple[int, int, bytes], Group] = {}
@@ -206,6 +211,30 @@ class Session(Observer):
         threads = self.threads[lanes.sel]
         return [(number, Group(threads[key == number])) for number in numbers]
 
+    # Effects of engines
+
+    def run_issue(self, report: Landing, run: Callable[[], None]) -> None:
+        """Run an instruction that issues at most one effect. Call `report` when that has landed, at once without
+        one."""
+        self._landing = report
+        run()
+        if self._landing is not None:
+            self._landing = None
+            report()
+
+    def run_issues(self, report: LandingOf, run: Callable[[], None]) -> None:
+        """Run an instruction that issues an effect of several lanes. Call `report` when it has landed for some."""
+        self._landing_of = report
+        run()
+
+    def wrap_effect(self, agent: str, lanes: Array, land: Landing, in_group: bool, size: int) -> Landing:
+        report, self._landing = self._landing, None
+        return land if report is None else partial(_run_both, land, report)
+
+    def wrap_effects(self, land: LandingOf) -> LandingOf:
+        report, self._landing_of = self._landing_of, None
+        return land if report is None else partial(_run_both, land, report)
+
     # Accesses of lanes
 
     def on_access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
@@ -235,6 +264,11 @@ class Session(Observer):
                 threads, self.threads[lanes.sel][last_store.compare_memory(region.data, offsets, size)]
             ),
         )  # fmt: skip
+
+
+def _run_both(first: Callable[..., None], second: Callable[..., None], *args: Any) -> None:
+    first(*args)
+    second(*args)
 
 
 def find_session(machine: Batch) -> Session:

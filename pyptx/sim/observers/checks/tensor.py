@@ -208,15 +208,18 @@ def _commit(
 ) -> None:
     checks, place = locate_session(site)
     active, (addresses, cta_masks) = select_lanes(lanes, mask, address, np.array(0) if ctas is None else ctas)
-    if active is not None:
-        offsets, commits = locate_objects(site, active, space, addresses), list[int]()
-        for position, lane in bulk.split_lanes(active):
-            offset = int(offsets[position])
-            ends = [offset] if ctas is None else bulk.locate_in_ctas(site, lane, offset, int(cta_masks[position]))
-            thread = checks.group_lanes(lane).first
-            commits.append(checks.engine.tensor.commit(thread, place, ends, pair))
-        site.memory.effects.on_landed_each = partial(_land_commits, checks, commits)
-    inner(site, lanes, mask, space, address, outs, *([] if ctas is None else [ctas]))
+    if active is None:
+        return
+    offsets, commits = locate_objects(site, active, space, addresses), list[int]()
+    for position, lane in bulk.split_lanes(active):
+        offset = int(offsets[position])
+        ends = [offset] if ctas is None else bulk.locate_in_ctas(site, lane, offset, int(cta_masks[position]))
+        thread = checks.group_lanes(lane).first
+        commits.append(checks.engine.tensor.commit(thread, place, ends, pair))
+    operands = [] if ctas is None else [ctas]
+    checks.run_issues(
+        partial(_land_commits, checks, commits), lambda: inner(site, lanes, mask, space, address, outs, *operands)
+    )
 
 
 def _land_commits(checks: Session, commits: list[int], positions: Array) -> None:

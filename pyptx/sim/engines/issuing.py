@@ -7,12 +7,15 @@ from typing import Any, cast
 
 import numpy as np
 
+from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.rules import faults
 from pyptx.sim.state.effects import STORES, TCGEN05
 from pyptx.sim.state.mbarriers import MBarriers, Misuse
 from pyptx.sim.state.memory import Mixed, Site
+from pyptx.sim.state.sink import Sink
+from pyptx.sim.state.tracing import Trace
 
 
 def select_lanes(lanes: Lanes, mask: Array | None, *values: Any) -> tuple[Lanes | None, list[Any]]:
@@ -102,15 +105,48 @@ def wrap_signal(inner: Callable[..., None], size: int) -> Callable[..., None]:
     return run
 
 
-def schedule_effect(
-    site: Site, lanes: Lanes, values: tuple[Any, ...], run: Callable[[Lanes, tuple[Any, ...]], None]
-) -> None:
-    """Schedule `run` on tensor memory with these operands of each lane. A trace runs it now."""
+Run = Callable[[Lanes, tuple[Any, ...]], None]
+"""Runs an operation on tensor memory with the operands of each lane."""
+
+
+def issue_operation(site: Site, lanes: Lanes, values: tuple[Any, ...], run: Run) -> None:
+    """Issue an operation on tensor memory with these operands of each lane. If a listener traces, it hears what each
+    lane's operation accesses, or once what equal products of all lanes access."""
+    sink = site.memory.sink
+    if sink is None or not sink.traces:
+        _schedule(site, lanes, values, run, None)
+        return
+    if (
+        lanes.n > 1
+        and Trait.MULTIPLIES in site.step.traits
+        and _issue_traced(sink, site, lanes, values, run, Trace(for_all_lanes=True))
+    ):
+        return
+    for position, lane in enumerate(lanes.index.tolist()):
+        operands = _take(values, slice(position, position + 1))
+        _issue_traced(sink, site, lanes.shape.select_range(lane, lane + 1), operands, run, Trace())
+
+
+def _issue_traced(sink: Sink[Site], site: Site, lanes: Lanes, values: tuple[Any, ...], run: Run, trace: Trace) -> bool:
+    """Issue an operation and report what it accesses; return False if its lanes must run it one by one."""
+    is_whole, memory = trace.for_all_lanes, site.memory
+    memory.trace = trace
+    try:
+        _schedule(site, lanes, values, run, trace)
+    finally:
+        memory.trace = None
+    if is_whole and not trace.for_all_lanes:
+        return False
+    sink.on_tensor_operation(site, lanes, trace)
+    return True
+
+
+def _schedule(site: Site, lanes: Lanes, values: tuple[Any, ...], run: Run, trace: Trace | None) -> None:
+    """Schedule `run`. A trace runs it now."""
     memory = site.memory
     if memory.effects.lands_at_once(TCGEN05):
         run(lanes, values)
         return
-    trace = memory.trace
     if trace is not None:
         is_whole, trace.is_deferred = trace.for_all_lanes, True
         run(lanes, values)
@@ -152,7 +188,7 @@ def find_active(lanes: Lanes, mask: Array | None) -> Array:
     return lanes.index if mask is None else lanes.index[np.broadcast_to(mask, lanes.n)]
 
 
-def _take(values: Any, positions: Array) -> Any:
+def _take(values: Any, positions: Any) -> Any:
     if isinstance(values, tuple):
         return tuple(_take(item, positions) for item in cast("tuple[Any, ...]", values))
     return values[positions]

@@ -27,7 +27,7 @@ _SIZES = {
 
 def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> None:
     """Run a builtin for these lanes; its frame starts `frame` bytes above the caller's."""
-    site, origin = Site(machine.memory, step.instruction, name), opcode_span(step.instruction)
+    site, origin = Site(machine.memory, step, name), opcode_span(step.instruction)
     _require_signature(name, step, origin)
     base = machine.sp[lanes.sel] + frame
     machine.memory.ensure_local(int(base.max()) + 64, origin)

@@ -258,7 +258,7 @@ class Batch:
         name = block.code.function.name
         sites = {
             key: Site(
-                self.memory, step.instruction, name, source.numbers.get(key, -1),
+                self.memory, step, name, source.numbers.get(key, -1),
                 accumulators.find_product_registers(self.program, block, step),
             )
             for key, step in source.sites.items()

@@ -89,7 +89,7 @@ def _make_poll(
     memory, instruction = state.machine.memory, step.instruction
     size = 8 if "64" in instruction.modifiers[-1] else 4
     lane = state.shape.select_index(lanes.index[:1])
-    site = Site(memory, instruction, block.code.function.name)
+    site = Site(memory, step, block.code.function.name)
     region, offsets = memory.resolve(site, space, lane, np.array([address], np.uint64), size, "r")
     offset = int(np.broadcast_to(offsets, 1)[0])
     value = int.from_bytes(region.data[offset : offset + size].tobytes(), "little")

@@ -12,7 +12,7 @@ from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
-from pyptx.sim.engines.issuing import schedule_effect, select_lanes
+from pyptx.sim.engines.issuing import issue_operation, select_lanes
 from pyptx.sim.semantics.tcgen05_places import find_pair, make_place_error, make_unallocated_error
 from pyptx.sim.semantics.vocabulary import Operation, memory
 from pyptx.sim.state import warpgroups as wg
@@ -48,7 +48,7 @@ def _issue(
 ) -> None:
     active, values = select_lanes(group, mask, address, *operands)
     if active is not None:
-        schedule_effect(site, active, tuple(values), partial(_run, pair, execute, site))
+        issue_operation(site, active, tuple(values), partial(_run, pair, execute, site))
 
 
 def _run(pair: bool, execute: Any, site: Site, active: Lanes, values: tuple[Any, ...]) -> None:

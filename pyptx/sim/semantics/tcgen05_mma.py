@@ -17,7 +17,7 @@ from pyptx.isa.model import Kind, Match
 from pyptx.sim.base.formats import Array, numpy_code
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
-from pyptx.sim.engines.issuing import schedule_effect, select_lanes
+from pyptx.sim.engines.issuing import issue_operation, select_lanes
 from pyptx.sim.numerics.plain_dots import integer_dot
 from pyptx.sim.numerics.products import multiply_matrices, multiply_scaled_matrices
 from pyptx.sim.semantics import tcgen05_operands as read
@@ -66,7 +66,7 @@ def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *arguments: 
     active, values = select_lanes(group, mask, *values_by_name.values())
     if active is None:
         return
-    schedule_effect(site, active, tuple(values), partial(_run, spelling, site, tuple(values_by_name)))
+    issue_operation(site, active, tuple(values), partial(_run, spelling, site, tuple(values_by_name)))
 
 
 def _run(spelling: Spelling, site: Site, names: tuple[str, ...], active: Lanes, values: tuple[Any, ...]) -> None:

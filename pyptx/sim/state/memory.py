@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from pyptx.check.body import Step
 from pyptx.diagnostics import Origin, PtxError
-from pyptx.ir import Instruction, opcode_span
+from pyptx.ir import opcode_span
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes, Shape
 from pyptx.sim.images.storage import Images
@@ -51,13 +52,13 @@ that do (PTX0958)."""
 class Site:
     """One instruction that accesses memory: its place, and the region that its last access hit."""
 
-    __slots__ = ("function", "instruction", "memory", "number", "own_cta", "region", "rows")
+    __slots__ = ("function", "instruction", "memory", "number", "own_cta", "region", "rows", "step")
 
     def __init__(
-        self, memory: Memory, instruction: Instruction, function: str, number: int = -1,
-        rows: tuple[tuple[int, ...], ...] = (),
-    ) -> None:  # fmt: skip
-        self.memory, self.instruction, self.function = memory, instruction, function
+        self, memory: Memory, step: Step, function: str, number: int = -1, rows: tuple[tuple[int, ...], ...] = ()
+    ) -> None:
+        self.memory, self.step, self.function = memory, step, function
+        self.instruction = instruction = step.instruction
         self.number, self.rows = number, rows
         """The number of a product's accumulators, -1 for other instructions, and the rows of the registers of its D and
         A."""

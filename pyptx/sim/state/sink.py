@@ -15,6 +15,7 @@ from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.state.regions import Region
+from pyptx.sim.state.tracing import Trace
 from pyptx.tensormap import TensorMap
 
 S = TypeVar("S")
@@ -32,6 +33,8 @@ class Sink(Generic[S]):
     """Whether the machine must report each copy and arrival separately, even if it could process many at once."""
     compares_values = False
     """Whether reducing copies keep the old values for `on_sum`."""
+    traces = False
+    """Whether the machine must record the memory that `tcgen05` operations access, for `on_tensor_operation`."""
     continues = False
     """Whether a run continues after an error that the listener reports."""
     hasty: frozenset[str] = frozenset()
@@ -144,6 +147,10 @@ class Sink(Generic[S]):
     def on_wait(self, agent: str, lanes: Array, newest: int | None) -> None:
         """Lanes wait for all but their `newest` groups, or for all work if it is None."""
 
+    def on_tensor_operation(self, site: S, lanes: Lanes, trace: Trace) -> None:
+        """A lane has issued a `tcgen05` product, copy or shift that accesses this memory, or lanes have issued equal
+        products."""
+
     def on_peer_copy(self, site: S, lane: Lanes, target: int) -> None:
         """A lane copies shared memory to another CTA's, at an offset in the batch's shared memory."""
 
@@ -205,6 +212,7 @@ class _FanOut(Sink[Any]):
         self._listeners = listeners
         self.detailed = any(listener.detailed for listener in listeners)
         self.compares_values = any(listener.compares_values for listener in listeners)
+        self.traces = any(listener.traces for listener in listeners)
         self.continues = any(listener.continues for listener in listeners)
         self.hasty = frozenset(agent for listener in listeners for agent in listener.hasty)
         for name in _NOTICES:

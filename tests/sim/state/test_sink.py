@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from pyptx.check.body import Step
 from pyptx.parser import parse
@@ -17,6 +18,7 @@ from pyptx.sim.program.blocks import Block
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.regions import Region
 from pyptx.sim.state.sink import Landing, Sink, fan_out
+from pyptx.sim.state.tracing import Trace
 from tests.sim.kernels import kernel
 
 BODY = """
@@ -99,6 +101,39 @@ def test_nobody_is_no_sink_and_one_is_the_sink_itself() -> None:
     log = Log()
     assert fan_out([]) is None
     assert fan_out([log]) is log
+
+
+SHIFT = """
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [box], 32;
+ld.shared.u32 %r1, [box];
+setp.eq.u32 %p1, %t, 0;
+@%p1 tcgen05.shift.cta_group::1.down [%r1];
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;
+"""
+
+
+class Tracer(Observer):
+    """Records the columns that `tcgen05` operations write, by CTA."""
+
+    def __init__(self, traces: bool) -> None:
+        self.traces = traces
+        self.columns: list[tuple[list[int], set[int]]] = []
+
+    def on_tensor_operation(self, site: Site, lanes: Lanes, trace: Trace) -> None:
+        (ctas, granules), *others = trace.writes
+        assert not others
+        self.columns.append((ctas.tolist(), set((granules // 8).tolist())))
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+def test_a_listener_that_traces_hears_what_each_lane_accesses_in_tensor_memory(schedule: str) -> None:
+    text = kernel(SHIFT, module=".shared .u32 box;").replace("sm_90a", "sm_100a")
+    for traces in (True, False):
+        tracer, out = Tracer(traces), np.zeros(32, np.int32)
+        options = Options(grid=2, block=32, args=[out], schedule=schedule)
+        for batch in prepare_launch(parse(text), None, options).batches([Log(), tracer]):
+            batch.run()
+        assert tracer.columns == [([cta], set(range(8))) for cta in range(2) if traces]
 
 
 class Wrapper(Sink[Any]):

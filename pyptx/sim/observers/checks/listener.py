@@ -9,7 +9,7 @@ from pyptx.check.body import Step
 from pyptx.sim.base.events import Bytes, Runs
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.observers.checks import barriers, boxes, bulk, layouts, numerics, unread
+from pyptx.sim.observers.checks import barriers, boxes, bulk, layouts, numerics, tensor, unread
 from pyptx.sim.observers.checks.accesses import StoredValues
 from pyptx.sim.observers.checks.divergence import Divergence
 from pyptx.sim.observers.checks.instrument import Instrument
@@ -20,6 +20,7 @@ from pyptx.sim.rules import advice
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.sink import Landing, LandingOf
+from pyptx.sim.state.tracing import Trace
 from pyptx.tensormap import TensorMap
 
 
@@ -82,6 +83,9 @@ class Checks(Session):
         barriers.launch_dependents(self, lanes, first)
 
     # Engines
+
+    def on_tensor_operation(self, site: Site, lanes: Lanes, trace: Trace) -> None:
+        tensor.report_operation(self, site, lanes, trace)
 
     def on_peer_copy(self, site: Site, lane: Lanes, target: int) -> None:
         bulk.report_peer_copy(site, lane, target)

@@ -30,7 +30,6 @@ from pyptx.sim.semantics.warp_matrices import order_by_warp
 from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.accumulators import find_accumulator
 from pyptx.sim.state.memory import Site
-from pyptx.sim.state.tracing import defer_to_lanes
 from pyptx.types import ALL
 
 Function = Callable[..., Any]
@@ -236,35 +235,34 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
     checks, place = locate_session(site)
     raw_operands = blackwell.name_operands(spelling, arguments)
     active, values = select_lanes(group, mask, *raw_operands.values())
-    alike = active is not None and all(_is_uniform(value) for value in values)
-    if active is None or (not alike and defer_to_lanes(site.memory.trace)):
+    if active is None:
+        return
+    ctas = np.unique(active.cta if spelling.ctas == 1 else active.cta[:, None] & ~1 | np.arange(2))
+    if len(ctas) < active.n * spelling.ctas or not all(_is_uniform(value) for value in values):
+        for lane in active.index.tolist():
+            _issue(spelling, inner, site, group, group.index == lane, *arguments)
         return
     operands = {name: blackwell.read_number(value, 0) for name, value in zip(raw_operands, values, strict=True)}
     lanes = [lane for _, lane in bulk.split_lanes(active)]
-    halves, memory = _split_halves(spelling, site, lanes[0], operands), site.memory
+    halves = _split_halves(spelling, site, lanes[0], operands)
     column, descriptor = operands["d"] & 0xFFFF, halves[0].descriptor if halves else None
     if descriptor is None or not is_float(descriptor.d.name):
         inner(site, group, mask, *arguments)
         return
-    ctas = np.unique(active.cta if spelling.ctas == 1 else active.cta[:, None] & ~1 | np.arange(2))
     before = (
         _read_unless_finite(site, ctas, column, descriptor)
         if operands["accumulate"] or "disabled" in operands
         else None
     )
     inner(site, group, mask, *arguments)
-    if (memory.trace is not None and active.n > 1 and not memory.trace.for_all_lanes) or _read_unless_finite(
-        site, ctas, column, descriptor
-    ) is None:
+    if _read_unless_finite(site, ctas, column, descriptor) is None:
         return
-    trace, memory.trace = memory.trace, None
     for issuer in lanes:
         halves = _split_halves(spelling, site, issuer, operands)
         for half in halves:
             index = int(np.searchsorted(ctas, half.cta))
             start = None if before is None else before[index][half.lanes, : descriptor.n // half.lanes.shape[0]]
             _check_half(spelling, halves, half, operands, start, checks, place, checks.group_lanes(issuer).first)
-    memory.trace = trace
 
 
 def _is_uniform(value: Any) -> bool:

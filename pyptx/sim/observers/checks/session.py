@@ -43,6 +43,8 @@ def make_place(instruction: Instruction) -> Place:
 class Session(Observer):
     """One checked run. `engine` keeps the findings."""
 
+    traces = True
+
     def __init__(self, selection: Selection, before: Session | None = None, overlap: Overlap = Overlap.NONE) -> None:
         """`before`: the checks of the previous grid, which this one may overlap."""
         self.selection = selection

@@ -1,6 +1,6 @@
 """tcgen05: which columns, lanes and shared bytes its operations use.
 
-Products and copies run first: `Trace` records what they read and where.
+A `Trace` records what products and copies read and write when they are issued.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.ir import Instruction
 from pyptx.isa.fragments.tensor_memory import tmem_registers
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
@@ -34,11 +35,10 @@ Inner = Callable[..., None]
 
 def hook(step: Step, inner: Inner) -> Inner | None:
     """Return a function that runs a tcgen05 instruction and reports it."""
-    words = split_modifiers(step.instruction)
-    pair = 2 if "cta_group::2" in words else 1
+    pair = _find_pair(step.instruction)
     match step.traits:
         case {Trait.ALLOCATES: _}:
-            return partial(_alloc, inner, pair, "exclusive" in words)
+            return partial(_alloc, inner, pair, "exclusive" in split_modifiers(step.instruction))
         case {Trait.FREES: "columns"}:
             return partial(_dealloc, inner)
         case {Trait.ISSUES: "tcgen05.ld" | "tcgen05.st" as engine}:
@@ -46,11 +46,13 @@ def hook(step: Step, inner: Inner) -> Inner | None:
             return partial(_move, inner, move, engine == "tcgen05.st")
         case {Trait.COMMITS: _}:
             return partial(_commit, inner, pair)
-        case {Trait.ISSUES: _}:
-            movement = Movement(step.traits.get(Trait.MOVES, ""))
-            return partial(_operate, inner, Trait.MULTIPLIES in step.traits, movement, pair)
         case _:
             return None
+
+
+def _find_pair(instruction: Instruction) -> int:
+    """Return how many CTAs an instruction is for."""
+    return 2 if "cta_group::2" in split_modifiers(instruction) else 1
 
 
 def make_event(step: Step) -> Callable[..., None] | None:
@@ -152,41 +154,22 @@ def _move(
     inner(site, lanes, mask, space, address, outs, *operands)
 
 
-def _operate(
-    inner: Inner, multiplies: bool, movement: Movement, pair: int, site: Site, lanes: Lanes, mask: Any, *operands: Any
-) -> None:
-    """Run a product, copy or shift for each issuing lane in turn, or equal products as one, and report their
-    accesses."""
-    checks, place = locate_session(site)
-    active = checks.select_active(lanes, mask)
-    if active is None:
-        return
-    tensor = checks.engine.tensor
-    if active.n > 1 and multiplies:
-        trace = site.memory.trace = Trace(for_all_lanes=True)
-        inner(site, lanes, mask, *operands)
-        site.memory.trace = None
-        if trace.for_all_lanes:
-            threads, rows = checks.group_lanes(active).threads, _collect_rows(checks, site, trace)
-            tensor.operate_all(threads, place, *rows, pair)
-            if checks.unread is not None:
-                checks.unread.operate(place, int(threads[0]), *rows, multiplies)
-            layouts.check_tensor_operands(site, threads, [operand_rows for _, operand_rows in rows[0]], trace)
-            return
-    for _, lane in bulk.split_lanes(active):
-        trace = site.memory.trace = Trace()
-        inner(site, lanes, lanes.index == lane.lo, *operands)
-        site.memory.trace = None
-        rows = _collect_rows(checks, site, trace)
+def report_operation(checks: Session, site: Site, lanes: Lanes, trace: Trace) -> None:
+    """Report the accesses of a product, copy or shift that a lane has issued, or of equal products of many lanes."""
+    _, place = locate_session(site)
+    pair, rows = _find_pair(site.instruction), _collect_rows(checks, site, trace)
+    threads = checks.group_lanes(lanes).threads
+    first, movement = int(threads[0]), Movement(site.step.traits.get(Trait.MOVES, ""))
+    if trace.for_all_lanes:
+        checks.engine.tensor.operate_all(threads, place, *rows, pair)
+    else:
         reads, writes = ([get_row_bytes(space, access_rows, 0) for space, access_rows in part] for part in rows)
         for index, used in enumerate(trace.byte_counts):
             reads[index] = replace(reads[index], length=used)
-        tensor.operate(checks.group_lanes(lane).first, place, reads, writes, pair, movement)
-        if checks.unread is not None:
-            checks.unread.operate(place, checks.group_lanes(lane).first, *rows, multiplies)
-        layouts.check_tensor_operands(
-            site, checks.group_lanes(lane).threads, [operand_rows for _, operand_rows in rows[0]], trace
-        )
+        checks.engine.tensor.operate(first, place, reads, writes, pair, movement)
+    if checks.unread is not None:
+        checks.unread.operate(place, first, *rows, Trait.MULTIPLIES in site.step.traits)
+    layouts.check_tensor_operands(site, threads, [operand_rows for _, operand_rows in rows[0]], trace)
 
 
 def _collect_rows(

@@ -21,7 +21,7 @@ from pyptx.sim.hazards.mbarriers import MBarriers
 from pyptx.sim.hazards.memory import Benign, Memory, Unchanged
 from pyptx.sim.hazards.numerics import Numerics
 from pyptx.sim.hazards.shadow import Shadow
-from pyptx.sim.hazards.state import TENSOR_BYTES, Domain, Grid, Overlap, State
+from pyptx.sim.hazards.state import TENSOR_BYTES, AddUnknown, Domain, Grid, Overlap, State
 from pyptx.sim.hazards.sync import Synchronization
 from pyptx.sim.hazards.tensor import TensorMemory
 from pyptx.sim.hazards.tensormaps import TensorMaps
@@ -45,8 +45,8 @@ def _merge_runs(slots: Sequence[int]) -> list[tuple[int, int]]:
 class Hazards:
     """The engine of one run of one or several grids. Its parts are public, with the names of docs/hazards.md."""
 
-    def __init__(self, limit: int = 1000) -> None:
-        self.state = State(limit)
+    def __init__(self, limit: int = 1000, add_unknown: AddUnknown | None = None) -> None:
+        self.state = State(limit, add_unknown)
         self.memory = Memory(self.state, self._explain_bytes)
         self.tiles = Tiles(self.state, self.memory)
         self.barriers = Barriers(self.state)

@@ -153,10 +153,14 @@ class Grid:
         return (thread - self.first_thread) // self.stride
 
 
+AddUnknown = Callable[[int], bool]
+"""Registers the range of global memory at an unknown address, if there is one: few of many are accessed."""
+
+
 class State:
     """The shared state; each part of the engine keeps its own data beside it."""
 
-    def __init__(self, limit: int = 1000) -> None:
+    def __init__(self, limit: int, add_unknown: AddUnknown | None) -> None:
         self.clocks = Clocks()
         self.records = Records()
         self.ledger = Ledger(limit)
@@ -167,8 +171,7 @@ class State:
         self.grid_of_domain = np.zeros(16, np.int32)
         self.live = np.zeros(0, np.bool_)
         self.rounds = np.zeros(0, np.int32)
-        self.add_unknown: Callable[[int], bool] | None = None
-        """Registers the range of global memory at an unknown address, if there is one: few of many are accessed."""
+        self._add_unknown = add_unknown
         self._starts: list[int] = []
         self._buffers: list[Shadow] = []
         self._first_threads: list[int] = []
@@ -244,7 +247,7 @@ class State:
             return grid.tensor, 0
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._starts[at] + self._buffers[at].size:
-            if self.add_unknown is None or not self.add_unknown(address):
+            if self._add_unknown is None or not self._add_unknown(address):
                 return None
             at = bisect_right(self._starts, address) - 1
         return self._buffers[at], self._starts[at]

@@ -131,7 +131,6 @@ def run_batches(launch: Prepared, observers: Observers) -> None:
 
 def _run_watched(batch: Scheduler, watch: Watch) -> None:
     """Run a batch instruction by instruction."""
-    batch.once = True
     watch.follow(batch)
-    while batch.step():
+    while batch.step(once=True):
         watch.record_changes()

@@ -210,10 +210,8 @@ class Machine:
 
     def _next_batch(self) -> Scheduler | None:
         batch = next(self._batches, None)
-        if batch is not None:
-            batch.once = True
-            if self._watch is not None:
-                self._watch.follow(batch)
+        if batch is not None and self._watch is not None:
+            self._watch.follow(batch)
         return batch
 
     def _advance(self, batch: Scheduler) -> None:
@@ -224,7 +222,7 @@ class Machine:
     def _run_instruction(self, batch: Scheduler) -> None:
         try:
             with np.errstate(all="ignore"):
-                has_next = batch.step()
+                has_next = batch.step(once=True)
                 if has_next and self._watch is not None:
                     self._watch.record_changes()
                 has_next = has_next and batch.choose_next() is not None

@@ -94,10 +94,10 @@ class _Grid:
         """Start the first batch of CTAs."""
         self.batch = next(self._batches)
 
-    def step(self) -> bool:
-        """Run a group of lanes; return whether the grid has completed."""
+    def step(self, once: bool) -> bool:
+        """Run a group of lanes, or with `once`, one block of it; return whether the grid has completed."""
         assert self.batch is not None
-        self.batch.step()
+        self.batch.step(once)
         while self.batch is not None and not self.batch.live and self.batch.choose_next() is None:
             self.batch = next(self._batches, None)
             self.pace.end_batch()
@@ -171,10 +171,9 @@ class _Stream:
     def _turn(self, grid: _Grid) -> None:
         assert grid.batch is not None
         self.last = self.grids.index(grid)
-        grid.batch.once = self.turns.short
         if not grid.batch.ready:
             grid.batch.unpark()
-        if grid.step():
+        if grid.step(self.turns.short):
             for dependent in self.grids:
                 if dependent.batch is not None and dependent.flight.predecessor is grid.flight:
                     resume_waiting(dependent.batch)

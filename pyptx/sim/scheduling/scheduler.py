@@ -36,8 +36,6 @@ class Scheduler(State):
     def __init__(self, machine: Batch, order: Order | None) -> None:
         super().__init__(machine, order)
         self.stalls = Stalls()
-        self.once = False
-        """Whether a group stops after one block."""
         self.next_group: Key | None = None
         self.jumps: dict[tuple[int, int, int], int] = {}
         """How often each group had jumped back when its turn ended."""
@@ -49,13 +47,13 @@ class Scheduler(State):
             if observe is not None:
                 observe(self)
 
-    def step(self) -> bool:
-        """Run one group until another one runs; tell whether there was any."""
+    def step(self, once: bool = False) -> bool:
+        """Run one group until another one runs, or with `once`, one block of it; tell whether there was any."""
         key = self.choose_next()
         if key is None:
             return False
         self.next_group = None
-        self._run_group(key, self.shape.merge(self.ready.pop(key)))
+        self._run_group(key, self.shape.merge(self.ready.pop(key)), once)
         return True
 
     def choose_next(self) -> Key | None:
@@ -104,12 +102,12 @@ class Scheduler(State):
             self.ready.setdefault(key, []).append(lanes)
         self.polling = []
 
-    def _run_group(self, key: Key, lanes: Lanes) -> None:
+    def _run_group(self, key: Key, lanes: Lanes, once: bool) -> None:
         machine, stats, blocks, order = self.machine, self.machine.stats, self.blocks, self.order
         barriers, sink = machine.memory.mbarriers, machine.sink
         rank, depth, pc = key[0], -key[1], abs(key[2])
         sign = -1 if order is not None and order.down else 1
-        turn = 1 if self.once else 0 if order is None else order.draw_turn()
+        turn = 1 if once else 0 if order is None else order.draw_turn()
         group_key, self.depth = (lanes.lo, lanes.hi, lanes.n), depth
         jumps = self.jumps.pop(group_key, 0)
         while True:

@@ -26,7 +26,6 @@ from pyptx.sim.observers.checks.accesses import StoredValues, describe_access
 from pyptx.sim.observers.checks.choice import Selection
 from pyptx.sim.observers.observer import Observer
 from pyptx.sim.reports.findings import Cta
-from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.effects import IN_ORDER
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.regions import Region
@@ -52,7 +51,7 @@ class Session(Observer):
         self.compares_values = "numerics" in selection.optional
         # Checks for NaN compare accumulators before and after every product.
         self.hasty = IN_ORDER if self.compares_values else frozenset[str]()
-        self.engine = Hazards() if before is None else before.engine
+        self.engine = Hazards(add_unknown=self._add_buffer) if before is None else before.engine
         self.overlap = overlap
         self.machine: Batch | None = None
         self.grid: Grid | None = None
@@ -101,7 +100,6 @@ class Session(Observer):
         """Report the launch and its memory."""
         entry = machine.program.entry.function
         memory = machine.memory
-        self.engine.state.add_unknown = partial(self._add_buffer, memory.space)
         block = machine.launch.block
         tensor = any(Trait.TENSOR in s.traits for b in machine.program.blocks for s in b.steps)
         return self.engine.launch(
@@ -111,9 +109,10 @@ class Session(Observer):
             overlap=self.overlap, label=machine.launch.label,
         )  # fmt: skip
 
-    def _add_buffer(self, space: AddressSpace, address: int) -> bool:
+    def _add_buffer(self, address: int) -> bool:
         """Register the allocation that contains an address with the engine, if the kernel can write it."""
-        region = space.find_region(address)
+        assert self.machine is not None
+        region = self.machine.memory.space.find_region(address)
         if region is None or not region.writable or region.space != "global" or address >= region.low + region.size:
             return False
         self.engine.state.add_buffer(region.low, region.size, region.name, region.fresh, region.initial)

@@ -238,7 +238,7 @@ def test_reserved_words_are_no_parameters() -> None:
 def test_a_dimension_is_no_template_parameter() -> None:
     def body(x: Any, *, n: int = 1) -> None: ...
 
-    with raises(PtxError, match="both a dimension and a template parameter: n"):
+    with raises(PtxError, match="both dimensions and template parameters: n"):
         kernel(in_specs=(Tile("n", f32),))(body)
 
 

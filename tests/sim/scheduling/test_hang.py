@@ -560,7 +560,7 @@ def test_a_kernel_in_python_names_its_barriers_and_its_lines(monkeypatch: pytest
     assert finding.code == "PTX0990"
     assert "mbarrier `full` of CTA 0, phase 0: 49152 bytes arrived, 49168 expected" in finding.message
     assert finding.origin is not None
-    assert str(finding.origin.file).endswith("05_cluster_gemm.py")
+    assert str(finding.origin.file).endswith("operand_ring.py")
     assert "ptx.mbarrier.wait(ring.full[" in Path(str(finding.origin.file)).read_text().splitlines()[finding.line - 1]
 
 

@@ -13,6 +13,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 
 from examples.parts.example import Example, Run, list_paths, load_example, name_example
 from pyptx.diagnostics import PtxError
@@ -162,6 +163,11 @@ def identify(example: Example, target: str) -> Identity:
     return *texts, core
 
 
+def make_pool(jobs: int) -> ProcessPoolExecutor:
+    """Return processes for one example each: what hundreds of runs leave in pieces, malloc does not return."""
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the audit; print a row per kernel and target, and what went wrong."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -174,7 +180,7 @@ def main(argv: list[str] | None = None) -> int:
     names = [name for name in names if not arguments.names or name in arguments.names]
     count = 0
     print(format_row("", "target", [*COLUMNS]))
-    with ProcessPoolExecutor(arguments.jobs) if arguments.jobs > 1 else nullcontext() as pool:
+    with make_pool(arguments.jobs) if arguments.jobs > 1 else nullcontext() as pool:
         for text, problems in (pool.map if pool else map)(audit_example, names):
             print(text, flush=True)
             count += problems

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pyptx.cli import main
-from tests.cli.test_sim import COPY, HANGS, SCALE
+from tests.cli.conftest import COPY, HANGS, SCALE
 
 RUNS = 100
 NUMBERS = ("1", "2", "4", "32", "0", "-1", "1.5", "x", "", "1,1", "1,1,1,1", "9" * 5000, "1e3", "nan", "٤", " 4", "_4")

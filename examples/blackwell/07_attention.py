@@ -6,8 +6,7 @@ tile are computed, the tensor core works for the other tile. Every task has its 
 warpgroup of softmax for each tile, and one that corrects the sums.
 
 With the latency of the hand-overs in between, 2,048 cycles of exponentials for both tiles would still be the longest
-chain. So a quarter of them are polynomials on the FMA pipe, which computes two in ten instructions, and 1,536 cycles
-remain.
+chain. So a quarter of them are polynomials on the FMA pipe, two in ten instructions, and 1,536 cycles remain.
 
 Scores, weights and sums never leave the SM. A score tile is 128 of the 512 columns of tensor memory, and a thread of
 softmax reads its row, so a row needs no shuffles; it writes the weights as bf16 over the first 64 columns, where they
@@ -287,8 +286,7 @@ EXAMPLE = Example(
     targets=("sm_100a", "sm_103a"),
     runs=(
         Run({"h": 1, "s": 256, "d": HEAD}, 2 * HALF, 2 * HALF, 2, special=True),
-        # Large scores, so that peaks grow beyond the headroom.
-        Run({"h": 2, "s": 512, "d": HEAD}, 2 * HALF, 4 * HALF, 4),
+        Run({"h": 2, "s": 512, "d": HEAD}, 2 * HALF, 4 * HALF, 4),  # Peaks grow beyond the headroom.
     ),
     large={"h": 16, "s": 16384, "d": HEAD},
     sass=("UTMALDG.3D", "UTCHMMA", "LDTM.x32", "STTM.x32", "MUFU.EX2", "FMNMX3", "USETMAXREG.TRY_ALLOC"),

@@ -24,9 +24,11 @@ _SMALLEST = _DOUBLE.least_exponent - _DOUBLE.mantissa
 def add(a: F64, b: F64, rounding: str = "rn") -> F64:
     """Return a + b."""
     with quiet():
-        total, error = two_sum(a, b)
         if rounding == "rn":
-            return total
+            return a + b
+        # The larger one first: less the smaller one, a sum near the largest number could overflow.
+        is_ordered = np.abs(a) >= np.abs(b)
+        total, error = two_sum(np.where(is_ordered, a, b), np.where(is_ordered, b, a))
         result = round_directed(total, error, rounding)
         result = np.where(np.isinf(total) & np.isfinite(a) & np.isfinite(b), _handle_overflow(total, rounding), result)
     return _fix_zero_sign(result, a, b, rounding)

@@ -18,6 +18,7 @@ from tests.sim.numerics import exact, samples
 
 DIRECTIONS = ["rn", "rz", "rm", "rp"]
 COUNT = 1200
+LARGEST = np.finfo(np.float64).max
 Array = NDArray[Any]
 
 
@@ -108,6 +109,16 @@ def test_f64_fma_with_cancellation_and_small_results(rounding: str, tight: bool)
         a, b = a * scale, b * scale
         c = np.nextafter(-(a * b), 0) * np.random.default_rng(9).choice([1.0, 0.5, 0.0, -1.0], COUNT)
     check("fma", "f64", rounding, [a, b, c], double.fma(a, b, c, rounding))
+
+
+@pytest.mark.parametrize("rounding", DIRECTIONS)
+def test_f64_sums_near_the_largest_number(rounding: str) -> None:
+    """The sum is finite, but not always the difference of the sum and one of the operands."""
+    random = np.random.default_rng(7)
+    small = random.uniform(2.0**1017, 2.0**1018, COUNT) * random.choice([-1, 1], COUNT)
+    large = -np.sign(small) * LARGEST
+    values = [np.concatenate([small, large]), np.concatenate([large, small])]
+    check("add", "f64", rounding, values, double.add(values[0], values[1], rounding))
 
 
 @pytest.mark.parametrize("rounding", DIRECTIONS)

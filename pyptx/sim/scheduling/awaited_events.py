@@ -232,7 +232,7 @@ class BatchKnowledge:
         unit, name = (32, "warp") if not (arrivals % 32 or (need or live) % 32) else (1, "thread")
         missing = f"{arrivals // unit} of {format_count(name, (need or live) // unit)} have arrived"
         if need > live:
-            missing += f", only {format_count(name, live // unit)} {'is' if live == unit else 'are'} live"
+            missing += f", but only {format_count(name, live // unit)} {'is' if live == unit else 'are'} live"
         sources = self.reach.find_sources(make_bar_matcher(wait.key))
         barrier = f"barrier {wait.key} of CTA {self.name_cta(cta)}"
         return Subject(("bar", cta, wait.key), barrier, missing, helpers=self._find_helpers(sources, cta),
@@ -254,9 +254,9 @@ class BatchKnowledge:
         assert isinstance(poll, Poll)
         sources = self.reach.find_sources(match_write) if poll.names is None else self._find_writers(poll.names)
         helpers = self._find_helpers(sources)
-        missing = "no thread that can still run writes it"
+        missing = "and no thread that can still run writes it"
         if helpers:
-            missing = "all threads that could write it wait"
+            missing = "and all threads that could write it wait"
         history = tuple(
             f"{Place(opcode_span(s.step.instruction), s.step.instruction.full_opcode)} may write it" for s in sources
         )
@@ -303,7 +303,8 @@ class BatchKnowledge:
         count = read_count(state.blocks[lane_wait.at])
         warp = state.shape.warp[wait.threads[0] % self.stride * state.shape.ctas + wait.key]
         need = max(0, count - int(pool.counts[warp])) * 32
-        missing = f"each warp that requests {count} per thread needs {need} more, {int(pool.free[wait.key])} are free"
+        free = int(pool.free[wait.key])
+        missing = f"each warp that requests {count} per thread needs {need} more, but {free} are free"
         helpers = self._find_helpers(self.reach.find_sources(match_decrease), wait.key)
         name = f"registers of CTA {self.name_cta(wait.key)}"
         return Subject(("registers", wait.key), name, missing, helpers=helpers)

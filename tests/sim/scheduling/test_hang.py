@@ -249,7 +249,7 @@ HANGS: dict[str, Hang] = {
     ),
     "bar count too high": Hang(
         "bar.sync 1, 96; // here", ("96", "64"), "barrier 1 of CTA 0",
-        "2 of 3 warps have arrived, only 2 warps are live",
+        "2 of 3 warps have arrived, but only 2 warps are live",
     ),
     "bar count too low": Hang(
         LEADER + "@%p1 bar.arrive 1, 64;\n@%p1 bra end;\nbar.sync 1, 96; // here\nend:", ("96", "64"),
@@ -298,7 +298,7 @@ HANGS: dict[str, Hang] = {
         LEADER + "setp.ge.u32 %p4, %t, 128;\n@%p4 bra more;\n// give back\nbar.sync 1, 256;\nbra end;\n"
         "more: setmaxnreg.inc.sync.aligned.u32 168; // here\nbar.sync 1, 256;\nend:",
         ("// give back", "setmaxnreg.dec.sync.aligned.u32 40;"), "registers of CTA 0",
-        "each warp that requests 168 per thread needs 2048 more, 0 are free",
+        "each warp that requests 168 per thread needs 2048 more, but 0 are free",
         ("CTA 0 warp 0, warp 1, warp 2, warp 3 at `bar.sync`",), threads=256, registers=104,
     ),
     "too few registers given back": Hang(
@@ -306,13 +306,13 @@ HANGS: dict[str, Hang] = {
         "bar.sync 1, 256;\nbra end;\n"
         "more: setmaxnreg.inc.sync.aligned.u32 160; // here\nbar.sync 1, 256;\nend:",
         ("aligned.u32 80", "aligned.u32 48"), "registers of CTA 0",
-        "each warp that requests 160 per thread needs 1792 more, 1280 are free", (), threads=256, registers=104,
+        "each warp that requests 160 per thread needs 1792 more, but 1280 are free", (), threads=256, registers=104,
     ),
     "registers that one warpgroup requests": Hang(
         LEADER + "setp.ge.u32 %p4, %t, 128;\n@!%p4 setmaxnreg.dec.sync.aligned.u32 80;\n"
         "@%p4 setmaxnreg.inc.sync.aligned.u32 160; // here\nbar.sync 1, 256;",
         ("aligned.u32 80", "aligned.u32 48"), "registers of CTA 0",
-        "each warp that requests 160 per thread needs 1792 more, 1280 are free",
+        "each warp that requests 160 per thread needs 1792 more, but 1280 are free",
         ("barrier 1 of CTA 0: 5 of 8 warps have arrived",), threads=256, registers=104,
     ),
     "local memory of a function": Hang(
@@ -321,14 +321,14 @@ HANGS: dict[str, Hang] = {
     "flag that nobody sets": Hang(
         "poll: ld.acquire.gpu.global.u32 %r1, [flag]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;",
         ("poll:", "st.release.gpu.global.u32 [flag], 1;\npoll:"), "poll `flag`",
-        "it holds 0, no thread that can still",
+        "it holds 0, and no thread that can still",
         ("CTA 1 warp 0, warp 1 at `ld.acquire.gpu.global.u32`",), "PTX0991", launch={"grid": 2},
     ),
     "flag of another CTA": Hang(
         "mov.u32 %r2, %ctaid.x;\nld.param.u64 %rd1, [out];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra set;\n"
         "poll: ld.acquire.gpu.global.u32 %r1, [%rd1]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;\nbra end;\n"
         "set: st.release.gpu.global.u32 [%rd1+4], 1; // there\nend:",
-        ("%rd1+4", "%rd1"), "poll `out`", "it holds 0, no thread that can still",
+        ("%rd1+4", "%rd1"), "poll `out`", "it holds 0, and no thread that can still",
         ("`st.release.gpu.global.u32` at <ptx>:{there}:6 may write it", "CTA 0 warp 0, warp 1 exited"), "PTX0991",
         launch={"grid": 2},
     ),
@@ -336,14 +336,14 @@ HANGS: dict[str, Hang] = {
         "mov.u32 %r2, %ctaid.x;\nld.param.u64 %rd1, [out];\nsetp.eq.u32 %p1, %r2, 31;\n@%p1 bra set;\n"
         "poll: ld.acquire.gpu.global.u32 %r1, [%rd1]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;\nbra end;\n"
         "set: st.release.gpu.global.u32 [%rd1+4], 1; // there\nend:",
-        ("%rd1+4", "%rd1"), "poll `out`", "it holds 0, no thread that can still",
+        ("%rd1+4", "%rd1"), "poll `out`", "it holds 0, and no thread that can still",
         ("`st.release.gpu.global.u32` at <ptx>:{there}:6 may write it", "CTA 31 warp 0, warp 1 exited"), "PTX0991",
         launch={"grid": 32},
     ),
     "flag in shared memory": Hang(
         LEADER + roles("@%p0 st.volatile.shared.u32 [cell], 1;",
                        "poll: ld.volatile.shared.u32 %r1, [cell]; // here\nsetp.ne.u32 %p2, %r1, 2;\n@%p2 bra poll;"),
-        ("[cell], 1", "[cell], 2"), "polls `cell`", "it holds 1, no thread that can still",
+        ("[cell], 1", "[cell], 2"), "polls `cell`", "it holds 1, and no thread that can still",
         ("CTA 0 warp 0 at `bar.sync`",), "PTX0991",
     ),
     "lock not given back": Hang(

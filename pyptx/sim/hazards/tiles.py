@@ -203,22 +203,30 @@ class Tiles:
                 self.memory.readers.keep(np.full(len(cells), issuers[at]), plane, cells, cell_refs)
 
     def _fill_slots(self, threads: Ints, rows: Rows, plane: Plane, refs: Refs, first: int) -> Ints:
-        """Put readers into slots, from `first` on, that are free in all cells of their row. Return the readers without
-        one."""
+        """Put readers into slots, from `first` on, that are free in all cells of their row. Return the other readers:
+        those that find no slot, and those with cells in which a slot would stay empty before a later one is filled."""
         positions = np.arange(len(refs))
+        has_gap = np.zeros(len(refs), np.bool_)
+        if first:
+            has_gap |= (rows.gather(plane.get_slot(first - 1)) == 0).any(axis=1)
+            positions, rows = positions[~has_gap], rows.select(~has_gap)
         for slot in range(first, SLOTS):
             slot_refs = plane.get_slot(slot)
             before = _shorten(rows.gather(slot_refs))
             if not np.count_nonzero(before):
                 rows.store(slot_refs, refs[positions])
-                return positions[:0]
+                return np.flatnonzero(has_gap)
             free = (before == before[:, :1]).all(axis=1)
             free &= self.memory.readers.find_replaceable(before[:, 0], threads[positions], refs[positions])
             rows.select(free).store(slot_refs, refs[positions[free]])
-            positions, rows = positions[~free], rows.select(~free)
+            is_partial = ~free & (before == 0).any(axis=1)
+            has_gap[positions[is_partial]] = True
+            is_left = ~free & ~is_partial
+            positions, rows = positions[is_left], rows.select(is_left)
             if not len(positions):
                 break
-        return positions
+        has_gap[positions] = True
+        return np.flatnonzero(has_gap)
 
     def _compare_run_readers(self, access: Access, threads: Ints, plane: Plane, cells: Cells, record: int) -> None:
         for reads in plane.reads:

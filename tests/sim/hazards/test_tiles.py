@@ -247,3 +247,19 @@ def test_a_tile_that_two_warpgroups_read_remembers_both() -> None:
     engine.access(store(_place(8), Space.SHARED, 16), warpgroups[1], base + np.arange(WARPS * 32) * 16)
     (finding,) = engine.findings
     assert (finding.rule.code, finding.other) == ("PTX0940", _place(6))
+
+
+@pytest.mark.parametrize("second", [range(24), range(8, 24)], ids=["operands overlap", "operations overlap"])
+def test_readers_of_overlapping_tiles_fill_the_slots_of_a_cell_in_order(second: range) -> None:
+    ctas = Ctas(2, cluster=2)
+    ctas.grid.shared.fresh = False
+    base = ctas.grid.find_shared_base(0) >> 4
+    first_rows, second_rows = (base + np.array([list(cells)] * 2) for cells in (range(16), second))
+    operands = [Rows(first_rows, 1), Rows(second_rows, 1)]
+    if len(second) == 16:
+        operands = [Rows(np.concatenate([first_rows[:1], second_rows[:1]]), 1)]
+    ctas.engine.wgmma.issue_all(ctas.groups, _place(3), operands, frozenset({1}))
+    plane = ctas.grid.shared.get_plane(0)
+    readers = np.array([slot[base : base + 24] for slot in plane.reads])
+    assert (readers != 0).any(axis=0).all()
+    assert ((readers[:-1] != 0) | (readers[1:] == 0)).all(), "a slot stays empty before a filled one"

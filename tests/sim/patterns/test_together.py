@@ -69,3 +69,10 @@ def test_what_is_right_is_judged_together(monkeypatch: pytest.MonkeyPatch) -> No
         outcomes.clear()
         run_grid(patterns()[name].text, CASES[name], "eager")
         assert outcomes == {True}, name
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+def test_a_product_of_a_tile_with_a_part_of_it_reads_all_bytes_of_the_tile(schedule: str) -> None:
+    text = patterns()["tcgen05_mma"].text
+    text = text.replace("add.u64 %b, %a, 256;", "mov.b64 %b, %a;").replace("4608", "4096")
+    assert run_grid(text, CASES["tcgen05_mma"], schedule) == []

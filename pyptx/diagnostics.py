@@ -299,9 +299,9 @@ def _render_one(d: Diagnostic, lines: Sequence[str], colour: bool) -> Iterator[s
     place = escape_unprintable(f"{d.origin}: ") if d.origin else ""
     yield f"{bold}{place}{reset}{paint}{d.severity}[{d.code}]{reset}{bold}: {escape_unprintable(d.message)}{reset}"
     yield from _render_excerpt(d.origin, d, lines, paint, dim, reset)
-    for at, note in enumerate(d.notes):
+    for index, note in enumerate(d.notes):
         yield f"  {dim}note:{reset} {escape_unprintable(note)}"
-        if at == 0 and d.other is not None:
+        if index == 0 and d.other is not None:
             yield from _render_excerpt(d.other, d, lines, paint, dim, reset)
     if d.help:
         yield f"  {dim}help:{reset} {escape_unprintable(d.help)}"

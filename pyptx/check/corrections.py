@@ -21,10 +21,10 @@ _SAME_RANK = 0.1
 
 
 class _Edit(NamedTuple):
-    """An edit at word `at`: replace `length` words (possibly none) by one of `choices`, or remove a word if there are
-    none."""
+    """An edit at word `position`: replace `length` words (possibly none) by one of `choices`, or remove a word if there
+    are none."""
 
-    at: int
+    position: int
     length: int
     choices: tuple[Choice, ...]
 
@@ -47,10 +47,10 @@ def suggest_corrections(opcode: str, words: Words, count: int, target: Target, v
         for edit in _find_edits(slots, words)
     }
     every = (rank for edit in edits for rank in _rank_results(edit, words, _list_words(opcode)))
-    ranking = sorted(every, key=lambda rank: (rank[0], rank[2].at, rank[1], rank[3]))
+    ranking = sorted(every, key=lambda rank: (rank[0], rank[2].position, rank[1], rank[3]))
     likeliest: list[tuple[float, _Edit, Words]] = []
     for unlikely, _, edit, candidate in ranking[:_MOST_TRIED]:
-        if likeliest and (edit.at != likeliest[0][1].at or unlikely > likeliest[0][0] + _SAME_RANK):
+        if likeliest and (edit.position != likeliest[0][1].position or unlikely > likeliest[0][0] + _SAME_RANK):
             continue
         if _is_legal(opcode, candidate, count, target, version) and candidate not in (
             spelling for _, _, spelling in likeliest
@@ -78,12 +78,12 @@ def _list_words(opcode: str) -> frozenset[str]:
 def _rank_results(edit: _Edit, words: Words, vocabulary: frozenset[str]) -> Iterator[tuple[float, int, _Edit, Words]]:
     """Yield the results of an edit, each with a penalty. Misspelled words that the instruction does not have come
     first, then a missing modifier, an extra one, and a wrong one."""
-    before, after = words[: edit.at], words[edit.at + edit.length :]
+    before, after = words[: edit.position], words[edit.position + edit.length :]
     if not edit.choices:
         yield 0.8, 0, edit, before + after
     for order, choice in enumerate(edit.choices):
         unlikely = 0.5
-        old_words = words[edit.at : edit.at + edit.length]
+        old_words = words[edit.position : edit.position + edit.length]
         if not set(old_words) < set(choice.modifiers):
             unlikely = 1 - SequenceMatcher(None, ".".join(old_words).lower(), choice.text.lower()).ratio()
             if vocabulary.issuperset(old_words) or unlikely > 1 - _ALIKE:
@@ -98,18 +98,22 @@ def _find_edits(slots: tuple[Slot, ...], words: Words) -> set[_Edit]:
     states: set[tuple[int, _Edit | None]] = {(0, None)}
     for slot in slots:
         following: set[tuple[int, _Edit | None]] = set()
-        for at, edit in _drop_one_word(states, words):
+        for position, edit in _drop_one_word(states, words):
             if edit is None:
-                following.add((at, _Edit(at, 0, slot.choices)))
+                following.add((position, _Edit(position, 0, slot.choices)))
             for choice in slot.choices:
                 length = len(choice.modifiers)
-                if words[at : at + length] == choice.modifiers:
-                    following.add((at + length, edit))
+                if words[position : position + length] == choice.modifiers:
+                    following.add((position + length, edit))
                 elif edit is None:
-                    following |= {(at + n, _Edit(at, n, (choice,))) for n in {1, length} if at + n <= len(words)}
+                    following |= {
+                        (position + n, _Edit(position, n, (choice,))) for n in {1, length} if position + n <= len(words)
+                    }
         states = following
-    return {edit for at, edit in _drop_one_word(states, words) if edit is not None and at == len(words)}
+    return {edit for position, edit in _drop_one_word(states, words) if edit is not None and position == len(words)}
 
 
 def _drop_one_word(states: set[tuple[int, _Edit | None]], words: Words) -> set[tuple[int, _Edit | None]]:
-    return states | {(at + 1, _Edit(at, 1, ())) for at, edit in states if edit is None and at < len(words)}
+    return states | {
+        (position + 1, _Edit(position, 1, ())) for position, edit in states if edit is None and position < len(words)
+    }

@@ -62,7 +62,7 @@ class _Use:
 
 def check_dependents(function: Function, runs: list[Run]) -> Iterator[Diagnostic]:
     """Yield the findings of one kernel."""
-    waits = {run.index: next(at for at, step in enumerate(run.steps) if _is_wait(step))
+    waits = {run.index: next(position for position, step in enumerate(run.steps) if _is_wait(step))
              for run in runs if any(_is_wait(step) for step in run.steps)}  # fmt: skip
     if not waits or not function.is_entry:
         return
@@ -72,9 +72,9 @@ def check_dependents(function: Function, runs: list[Run]) -> Iterator[Diagnostic
     behind = _find_reachable(runs, [s for index in waits for s in runs[index].successors], set(), forward=True)
     early, late = list[_Use](), list[_Use]()
     for run in runs:
-        at = waits.get(run.index, len(run.steps) if run.index in leading else 0)
+        end = waits.get(run.index, len(run.steps) if run.index in leading else 0)
         if run.index in ahead:
-            early += _find_uses(run.steps[:at], pointers)
+            early += _find_uses(run.steps[:end], pointers)
         first = 0 if run.index in behind else waits.get(run.index, len(run.steps))
         late += _find_uses(run.steps[first:], pointers)
     for use in early:

@@ -72,11 +72,11 @@ def match_operands(
     """Return the operand list that matches the operands, or why none does."""
     best: tuple[int, Complaint] | None = None
     for plan in by_count.get(len(instruction.operands), ()):
-        at, complaint = _find_first_misfit(plan, instruction.operands, scope)
+        position, complaint = _find_first_misfit(plan, instruction.operands, scope)
         if complaint is None:
             return plan, None
-        if best is None or at > best[0]:
-            best = at, complaint
+        if best is None or position > best[0]:
+            best = position, complaint
     return None, best[1] if best else _explain_count(instruction, by_count, scope)
 
 

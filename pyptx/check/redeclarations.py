@@ -88,9 +88,9 @@ def find_signature_difference(first: Function, second: Function) -> Counts | tup
     for noun, ours, theirs in pairs:
         if len(ours) != len(theirs):
             return Counts(noun, len(ours), len(theirs))
-        for one, other in zip(ours, theirs, strict=True):
-            if _compute_shape(one) != _compute_shape(other):
-                return noun, one, other
+        for param, other in zip(ours, theirs, strict=True):
+            if _compute_shape(param) != _compute_shape(other):
+                return noun, param, other
     return None
 
 

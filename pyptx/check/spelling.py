@@ -179,20 +179,23 @@ def _explain_misspelled(complaint: Mismatch, remedies: list[tuple[str, ...]]) ->
     choices = [f"`.{word}`" for word in complaint.expected if word]
     spellings = [f"`{_spell(complaint.opcode, remedy)}`" for remedy in remedies]
     hint = f"did you mean {_format_choices(spellings)}?" if spellings else None
-    if complaint.at == len(complaint.modifiers):
+    if complaint.position == len(complaint.modifiers):
         hint = hint if len(choices) <= _MOST_SHOWN else None
         spelling = _spell(complaint.opcode, complaint.modifiers)
         return Complaint(
             MISSING_MODIFIER,
             f"`{spelling}` is incomplete: expected {_format_choices(choices)} next",
             hint,
-            complaint.at - 1,
+            complaint.position - 1,
         )
-    wrong = complaint.modifiers[complaint.at]
-    before = _spell(complaint.opcode, complaint.modifiers[: complaint.at])
+    wrong = complaint.modifiers[complaint.position]
+    before = _spell(complaint.opcode, complaint.modifiers[: complaint.position])
     if not choices:
         return Complaint(
-            ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`, which is already complete", hint, complaint.at
+            ILLEGAL_MODIFIER,
+            f"`.{wrong}` cannot follow `{before}`, which is already complete",
+            hint,
+            complaint.position,
         )
     near = find_similar(wrong, complaint.expected)
     hint = hint or (f"did you mean `.{near}`?" if near else None)
@@ -200,7 +203,7 @@ def _explain_misspelled(complaint: Mismatch, remedies: list[tuple[str, ...]]) ->
         ILLEGAL_MODIFIER,
         f"`.{wrong}` cannot follow `{before}`: expected {_format_choices(choices)}",
         hint,
-        complaint.at,
+        complaint.position,
     )
 
 

@@ -81,8 +81,8 @@ def _generate_keys(name: str) -> Iterator[str]:
     small = name.lower()
     if len(small) <= _LONGEST:
         yield small
-        for at in range(len(small) if len(small) > 1 else 0):
-            yield small[:at] + small[at + 1 :]
+        for index in range(len(small) if len(small) > 1 else 0):
+            yield small[:index] + small[index + 1 :]
 
 
 @cache

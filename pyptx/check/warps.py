@@ -199,7 +199,7 @@ def _compute_indices(instruction: Instruction, sources: Sequence[Source]) -> lis
         return values
     if opcode == "shfl":
         from_first = ".idx" in instruction.modifiers and sources[1:3] == [0, WARP - 1]
-        return [values[at - at % WARP] for at in range(_THREADS)] if from_first else None
+        return [values[thread - thread % WARP] for thread in range(_THREADS)] if from_first else None
     number, compute = sources[-1], _ARITHMETIC.get(opcode)
     if not isinstance(number, int) or compute is None or len(instruction.modifiers) != 1:
         return None

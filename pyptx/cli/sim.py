@@ -225,7 +225,7 @@ def _build_request(args: argparse.Namespace) -> Request:
             raise Misused(
                 f"--{own[0]} is not for a Python kernel: except for --grid, `{kernel}` defines its own launch"
             )
-    arrays = [at >= len(specs) or specs[at].shape is not None for at in range(len(names))]
+    arrays = [index >= len(specs) or specs[index].shape is not None for index in range(len(names))]
     options = {
         **dims, "shared": args.shared, "cooperative": args.cooperative,
         "precision": args.precision, "check": args.check, "on_hazard": "report", "timeline": bool(args.timeline),
@@ -316,7 +316,7 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
     # Of several runs, only the reported one shows its output.
     silent = redirect_stdout(None) if args.json or len(_list_orders(args)) > 1 else nullcontext()
     try:
-        values = [arguments.make_value(spec, (args.data_seed, at)) for at, spec in enumerate(request.specs)]
+        values = [arguments.make_value(spec, (args.data_seed, index)) for index, spec in enumerate(request.specs)]
         with silent:
             result, values = request.launch(values, {**request.options, "schedule": schedule, "seed": seed})
     except arguments.Unusable as why:
@@ -338,9 +338,9 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
         outcome.wrong = [f"{count} finding{'s' * (count != 1)}, --check strict"] if count else []
     try:
         for item in request.expects:
-            outcome.wrong += describe_differences(item, arguments.get_array(values[item.at]), args.tolerance)
+            outcome.wrong += describe_differences(item, arguments.get_array(values[item.index]), args.tolerance)
         for item in request.saves:
-            save(item, arguments.get_array(values[item.at]))
+            save(item, arguments.get_array(values[item.index]))
     except arguments.Unusable as why:
         outcome.wrong, outcome.usage = [str(why)], True
     return outcome

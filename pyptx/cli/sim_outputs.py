@@ -21,7 +21,7 @@ Array = NDArray[Any]
 class Saving:
     """An argument, by index, to write to a file."""
 
-    at: int
+    index: int
     path: Path
 
 
@@ -29,7 +29,7 @@ class Saving:
 class Expectation:
     """An argument that must equal the array in a file."""
 
-    at: int
+    index: int
     name: str
     path: Path
     values: Array
@@ -37,29 +37,29 @@ class Expectation:
 
 def parse_saving(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Saving:
     """Parse `2=out.npy` or `out=out.npy`."""
-    at, path = _parse_output(text, "--save", names, arrays)
+    index, path = _parse_output(text, "--save", names, arrays)
     if not path.absolute().parent.is_dir():
         raise Unusable(f"--save {shorten(text)}: there is no directory {path.parent}")
-    return Saving(at, path)
+    return Saving(index, path)
 
 
 def parse_expectation(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Expectation:
     """Parse `out=reference.npy` and read the file now, before a long run."""
-    at, path = _parse_output(text, "--expect", names, arrays)
-    return Expectation(at, names[at], path, read_array(path))
+    index, path = _parse_output(text, "--expect", names, arrays)
+    return Expectation(index, names[index], path, read_array(path))
 
 
 def _parse_output(text: str, option: str, names: Sequence[str], arrays: Sequence[bool]) -> tuple[int, Path]:
     name, _, path = text.partition("=")
-    at = int(name) if is_number(name) else names.index(name) if name in names else -1
-    if not path or not 0 <= at < len(names):
-        choices = ", ".join(f"{n} or {at}" for at, n in enumerate(names)) or "none"
+    index = int(name) if is_number(name) else names.index(name) if name in names else -1
+    if not path or not 0 <= index < len(names):
+        choices = ", ".join(f"{n} or {index}" for index, n in enumerate(names)) or "none"
         raise Unusable(f"{option} {shorten(text)}: expected ARG=FILE; the arguments are {choices}")
-    if not arrays[at]:
-        raise Unusable(f"{option} {shorten(text)}: `{names[at]}` is not an array")
+    if not arrays[index]:
+        raise Unusable(f"{option} {shorten(text)}: `{names[index]}` is not an array")
     if "\0" in path:
         raise Unusable(f"{option} {shorten(text)}: a file name cannot contain NUL")
-    return at, Path(path)
+    return index, Path(path)
 
 
 def save(item: Saving, array: Array | None) -> None:

@@ -122,9 +122,9 @@ def _find_spacing(module: Module) -> tuple[str, tuple[tuple[str, ...] | None, ..
     usual: list[Any] = apply_layout([line.replace(layout=None) for line in lines], DEFAULT)
     before: str = lines[0].layout[0]
     layouts: list[tuple[str, ...] | None] = []
-    for at, (line, usual_line) in enumerate(zip(lines, usual, strict=True)):
+    for index, (line, usual_line) in enumerate(zip(lines, usual, strict=True)):
         gaps = tuple(line.layout)
-        gaps = ("", *gaps[1:]) if at == 0 else gaps
+        gaps = ("", *gaps[1:]) if index == 0 else gaps
         layouts.append(None if gaps == tuple(usual_line.layout) else gaps)
     return before, tuple(layouts)
 

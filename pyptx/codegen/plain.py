@@ -164,8 +164,8 @@ class _Writer:
     def _write_pending(self, frame: _Frame) -> None:
         """Write the lines that a deep expression needs, before the layout of its statement, if any."""
         pending = self.statements.operands.pending
-        at = len(frame.steps)
-        frame.steps[at:at] = pending
+        index = len(frame.steps)
+        frame.steps[index:index] = pending
         pending.clear()
 
     def _open(self, node: Statement, inside: Sequence[Statement], frame: _Frame) -> _Frame:
@@ -217,14 +217,14 @@ class _Writer:
     def _settle_targets(self, frame: _Frame) -> None:
         """Assign declarations to variables, except those that nothing reads."""
         used = frame.scope.used
-        for at, variables in frame.declarations:
+        for index, variables in frame.declarations:
             if not any(variable.id in used for variable in variables):
                 continue
-            step = frame.steps[at]
+            step = frame.steps[index]
             assert isinstance(step, Line)
             read = [variable if variable.id in used else Name("_") for variable in variables]
             target: Expr = read[0] if len(read) == 1 else Tuple(tuple(read))
-            frame.steps[at] = Line(step.value, step.emits, target)
+            frame.steps[index] = Line(step.value, step.emits, target)
 
     def _write_layout(self, node: Statement, gaps: tuple[str, ...], frame: _Frame) -> None:
         difference = () if self.bare else self.compare.find_deviation(node, gaps)
@@ -235,13 +235,13 @@ class _Writer:
             head = 1 + len(node.modifiers) + (0 if node.predicate is None else 2 + node.predicate.negated)
         inner: list[tuple[Expr, Expr]] = []
         keywords: dict[str, Expr] = {}
-        for at, gap in difference:
-            if at == 0:
+        for position, gap in difference:
+            if position == 0:
                 keywords["before"] = Literal(gap)
-            elif at == -1:
+            elif position == -1:
                 keywords["after"] = Literal(gap)
             else:
-                inner.append((Literal(head if at == "op" else at), Literal(gap)))
+                inner.append((Literal(head if position == "op" else position), Literal(gap)))
         if inner:
             keywords["inner"] = Dict(tuple(inner))
         frame.steps.append(self._build_layout_line(frame, keywords))

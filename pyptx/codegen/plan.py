@@ -361,14 +361,14 @@ def list_emitted(statements: Module | Iterable[Statement]) -> Iterator[Emitted]:
 def find_broken_promise(plan: Plan | Iterable[Step], of: Module | Iterable[Statement]) -> str | None:
     """Return where a plan does not emit the statements of its module, or None."""
     plan_items, module_items = flatten(plan), list_emitted(of)
-    at = 0
+    index = 0
     while True:
         mine, theirs = next(plan_items, None), next(module_items, None)
         if mine is None and theirs is None:
             return None
         if not _is_same(mine, theirs):
-            return f"statement {at}: the plan emits {_format_item(mine)}, the module has {_format_item(theirs)}"
-        at += 1
+            return f"statement {index}: the plan emits {_format_item(mine)}, the module has {_format_item(theirs)}"
+        index += 1
 
 
 def _is_same(mine: Emitted | None, theirs: Emitted | None) -> bool:

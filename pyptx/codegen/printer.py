@@ -263,13 +263,13 @@ def _split_text(text: str, indent: str, dense: bool) -> str:
     pieces: list[str] = []
     lines: Sequence[str] = _LINES.findall(text)
     for line in _pack(lines, WIDTH - len(deeper)) if dense else lines:
-        at = 0
-        while at < len(line):
+        start = 0
+        while start < len(line):
             size = WIDTH if dense else _PIECE
-            while size > 1 and len(deeper) + len(_quote(line[at : at + size])) > WIDTH:
+            while size > 1 and len(deeper) + len(_quote(line[start : start + size])) > WIDTH:
                 size //= 2
-            pieces.append(f"{deeper}{_quote(line[at : at + size])}")
-            at += size
+            pieces.append(f"{deeper}{_quote(line[start : start + size])}")
+            start += size
     return "(\n" + "\n".join(pieces) + f"\n{indent})"
 
 
@@ -377,10 +377,10 @@ def _format_notes(text: str, indent: str) -> list[str]:
     for line in text.split("\n"):
         remainder = _make_visible(line.rstrip())
         while len(remainder) > room:
-            at = remainder.rfind(" ", 1, room)
-            at = room if at < 0 else at
-            lines.append(remainder[:at])
-            remainder = remainder[at:].lstrip()
+            end = remainder.rfind(" ", 1, room)
+            end = room if end < 0 else end
+            lines.append(remainder[:end])
+            remainder = remainder[end:].lstrip()
         lines.append(remainder)
     return [f"{indent}# {line}".rstrip() + "\n" for line in lines]
 

@@ -67,20 +67,20 @@ def _split_at_marks(gap: str) -> list[str]:
     if _WORD not in gap:
         return [gap]
     out: list[str] = []
-    at = 0
+    position = 0
     for match in marks.finditer(gap):
-        out += [gap[at : match.start()], match[0]]
-        at = match.end()
-    return [*out, gap[at:]]
+        out += [gap[position : match.start()], match[0]]
+        position = match.end()
+    return [*out, gap[position:]]
 
 
 def _pair_marks(pieces: list[list[str]]) -> list[bool]:
     """Return, for each mark, whether it and its partner enclose something."""
     marks = [mark for parts in pieces for mark in parts[1::2]]
     out = [False] * len(marks)
-    for at, (first, second) in enumerate(pairwise(marks)):
+    for index, (first, second) in enumerate(pairwise(marks)):
         if "begin" in first and "end" in second:
-            out[at] = out[at + 1] = True
+            out[index] = out[index + 1] = True
     return out
 
 

@@ -78,8 +78,8 @@ class Scope:
 
 def _find_splits(name: str) -> Iterator[tuple[str, str]]:
     """Yield the ways to split a name into the base and index of a range: without leading zeros."""
-    for at in range(len(name) - 1, max(0, len(name) - 10), -1):
-        if not ("0" <= name[at] <= "9"):
+    for index in range(len(name) - 1, max(0, len(name) - 10), -1):
+        if not ("0" <= name[index] <= "9"):
             return
-        if name[at] != "0" or at == len(name) - 1:
-            yield name[:at], name[at:]
+        if name[index] != "0" or index == len(name) - 1:
+            yield name[:index], name[index:]

@@ -239,8 +239,8 @@ class Statements:
         """Return the arguments of `.loc`."""
         value = self.operands.build_integer
         name = None if node.function_name is None else self._build_section_value(node.function_name)
-        at = None if node.inlined_at is None else Tuple(tuple([value(number) for number in node.inlined_at]))
-        keywords = {"function_name": name, "inlined_at": at, "intermediate": TRUE if node.intermediate else None}
+        caller = None if node.inlined_at is None else Tuple(tuple([value(number) for number in node.inlined_at]))
+        keywords = {"function_name": name, "inlined_at": caller, "intermediate": TRUE if node.intermediate else None}
         return "loc", [value(node.file), value(node.line), value(node.column)], keywords
 
     def build_file(self, node: FileDirective) -> tuple[str, list[Expr], dict[str, Expr | None]]:
@@ -282,10 +282,10 @@ _DIRECTIVES: dict[type, Callable[[Any, Any], tuple[str, list[Expr], dict[str, Ex
     CallPrototype: Statements.build_prototype,
     BranchTargets: Statements.build_branches,
     DwarfDirective: Statements.build_dwarf,
-    PragmaDirective: lambda made, node: ("pragma", [Literal(text) for text in (node.value, *node.more)], {}),
-    CallTargets: lambda made, node: ("calltargets", [Literal(name) for name in node.targets], {}),
-    Target: lambda made, node: ("target", [Literal(name) for name in node.targets], {}),
-    AliasDirective: lambda made, node: ("alias", [Literal(node.name), Literal(node.aliasee)], {}),
+    PragmaDirective: lambda statements, node: ("pragma", [Literal(text) for text in (node.value, *node.more)], {}),
+    CallTargets: lambda statements, node: ("calltargets", [Literal(name) for name in node.targets], {}),
+    Target: lambda statements, node: ("target", [Literal(name) for name in node.targets], {}),
+    AliasDirective: lambda statements, node: ("alias", [Literal(node.name), Literal(node.aliasee)], {}),
 }
 
 

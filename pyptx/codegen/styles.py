@@ -116,8 +116,8 @@ def _count(visit: Visit, node: Instruction, times: int, votes: _Votes) -> None:
         votes.around[",_"][""] += times * form.count("%s,%s")
         return
     words = tokens(node)
-    for at in range(head + 1, len(words)):
-        votes.around[pair(words[at - 1], words[at])][gaps[at]] += times
+    for index in range(head + 1, len(words)):
+        votes.around[pair(words[index - 1], words[index])][gaps[index]] += times
 
 
 def _find_head_gap(node: Instruction) -> int:
@@ -243,9 +243,9 @@ def _find_deviation(node: Statement, place: Place, gaps: tuple[str, ...]) -> Dev
     last = len(gaps) - 1
     operands = _find_head_gap(node) if isinstance(node, Instruction) and node.operands else -1
     out: list[tuple[int | str, str]] = []
-    for at, (mine, theirs) in enumerate(zip(usual, gaps, strict=True)):
+    for index, (mine, theirs) in enumerate(zip(usual, gaps, strict=True)):
         if mine != theirs:
-            out.append(("op" if at == operands else -1 if at == last else at, theirs))
+            out.append(("op" if index == operands else -1 if index == last else index, theirs))
     return tuple(out)
 
 

@@ -62,8 +62,8 @@ def build_readable_plan(plan: Plan, module: Module) -> Plan:
     steps, constants = shorten_symbols(out, list(_find_symbols(module)), names)
     constants += [Line(loop, (), name) for loop, name in waits.items()]
     if constants:
-        at = next((i for i, step in enumerate(steps) if isinstance(step, Line) and step.target == Name("module")), 0)
-        steps = (*steps[:at], *constants, *steps[at:])
+        index = next((i for i, step in enumerate(steps) if isinstance(step, Line) and step.target == Name("module")), 0)
+        steps = (*steps[:index], *constants, *steps[index:])
     return Plan(tuple(_add_imports(steps)))
 
 

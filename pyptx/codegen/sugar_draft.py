@@ -81,12 +81,12 @@ class Draft:
         return self.elements[key]
 
     def _find_element(self, name: str, declaration: int) -> Expr | None:
-        for at in range(len(name) - 1, max(0, len(name) - 10), -1):
-            if not name[at].isdigit():
+        for index in range(len(name) - 1, max(0, len(name) - 10), -1):
+            if not name[index].isdigit():
                 return None
-            entry = self.ranges.get((declaration, name[:at]))
-            if entry is not None and str(int(name[at:])) == name[at:] and int(name[at:]) < entry[1]:
-                return Item(entry[0], Literal(int(name[at:])))
+            entry = self.ranges.get((declaration, name[:index]))
+            if entry is not None and str(int(name[index:])) == name[index:] and int(name[index:]) < entry[1]:
+                return Item(entry[0], Literal(int(name[index:])))
         return None
 
     def is_read_once(self, identifier: str) -> bool:

@@ -117,7 +117,7 @@ def _check_statements(name: str, steps: Sequence[Written], statements: Sequence[
 
 def _frame(draft: Draft, steps: Sequence[Written], tally: Tally) -> tuple[Written, ...]:
     """Put the declared names in use first, and the body into `with ptx.names(…)`."""
-    first = next((at for at, step in enumerate(steps) if not _declares(step)), len(steps))
+    first = next((index for index, step in enumerate(steps) if not _declares(step)), len(steps))
     instructions = [item for item in flatten(steps) if isinstance(item, Instruction)]
     fresh = list_new_names(draft, instructions)
     front = [*steps[:first], *assign_mentioned(draft, steps)]
@@ -171,7 +171,7 @@ class _Writer:
         return Unary("~", expression) if branch.predicate.negated else expression
 
     def step(self, instruction: Instruction) -> Step:
-        return self.draft.usage.steps[self.draft.usage.at[id(instruction)]]
+        return self.draft.usage.steps[self.draft.usage.places[id(instruction)]]
 
     def write_statement(self, statement: Statement, tally: Tally, depth: int) -> Sequence[Written]:
         if isinstance(statement, Instruction):

@@ -48,7 +48,7 @@ def list_new_names(draft: Draft, instructions: Sequence[Instruction]) -> list[Ex
     out: dict[object, list[tuple[Expr, int, int]]] = {}
     usage, exact = draft.usage, draft.bench.exact
     for instruction in instructions:
-        for register in dict.fromkeys(usage.access[usage.at[id(instruction)]][1]):
+        for register in dict.fromkeys(usage.access[usage.places[id(instruction)]][1]):
             variable = draft.variables[register]
             if not variable.fresh:
                 continue
@@ -104,21 +104,21 @@ _MOST = 8
 
 
 def _join_members(draft: Draft, array: Name, members: list[tuple[int, Variable]]) -> Iterator[Step]:
-    at = 0
-    while at < len(members):
-        first, variable = members[at]
-        stop = at + 1
-        while stop < len(members) and stop - at < _MOST and members[stop][0] == first + stop - at:
+    start = 0
+    while start < len(members):
+        first, variable = members[start]
+        stop = start + 1
+        while stop < len(members) and stop - start < _MOST and members[stop][0] == first + stop - start:
             stop += 1
-        targets = tuple([member.expr for _, member in members[at:stop]])
+        targets = tuple([member.expr for _, member in members[start:stop]])
         if len(targets) == 1:
             expression: Expr = Item(array, Literal(first))
             if variable.home is not variable.declared_type:
                 expression = Attribute(expression, variable.home.name)
             yield Line(expression, (), targets[0])
         else:
-            yield Line(_build_part(draft, array, first, first + stop - at, variable.home), (), Tuple(targets))
-        at = stop
+            yield Line(_build_part(draft, array, first, first + stop - start, variable.home), (), Tuple(targets))
+        start = stop
 
 
 def _build_part(draft: Draft, array: Name, first: int, last: int, home: PtxType) -> Expr:

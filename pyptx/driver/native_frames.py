@@ -50,10 +50,10 @@ def find_native_caller(folder: str) -> str:
 
 def _skip_stubs(locations: list[Location]) -> list[Location]:
     """Return the locations beyond the functions with which nvcc launches a kernel."""
-    stubs = [at for at, item in enumerate(locations) if _STUB in item.function or _GENERATED in item.line]
+    stubs = [index for index, item in enumerate(locations) if _STUB in item.function or _GENERATED in item.line]
     if not stubs:
         return locations
-    text, rest = " ".join(locations[at].function for at in stubs), locations[stubs[-1] + 1 :]
+    text, rest = " ".join(locations[index].function for index in stubs), locations[stubs[-1] + 1 :]
     if len(rest) < 2:
         return rest
     kernel, caller, *_ = rest
@@ -74,10 +74,10 @@ def _list_callers(folder: str) -> list[tuple[str, int]]:
     count = library.backtrace(addresses, _MOST_FRAMES)
     symbols = [_find_symbol(library, address) for address in addresses[:count]]
     names = [os.fsdecode(symbol.file or b"") for symbol in symbols]
-    last = max((at for at, name in enumerate(names) if os.path.dirname(name) == folder), default=count)
+    last = max((index for index, name in enumerate(names) if os.path.dirname(name) == folder), default=count)
     frames: list[tuple[str, int]] = []
     # A signal returns to the C library, and may have interrupted a function of it.
-    depth = next((at for at, name in enumerate(names[last + 1 :]) if not _is_in_c_library(name)), 0)
+    depth = next((index for index, name in enumerate(names[last + 1 :]) if not _is_in_c_library(name)), 0)
     for name, symbol, address in list(zip(names, symbols, addresses[:count], strict=True))[last + 1 + depth :]:
         if not name or _is_in_c_library(name):
             break

@@ -113,11 +113,13 @@ class Exact:
         scalar_type = self.types.get(name)
         if scalar_type is not None:
             return scalar_type
-        for at in range(len(name) - 1, 0, -1):
-            if not "0" <= name[at] <= "9":
+        for index in range(len(name) - 1, 0, -1):
+            if not "0" <= name[index] <= "9":
                 return None
-            for count, kind in self.ranges.get(name[:at], ()) if name[at] != "0" or at == len(name) - 1 else ():
-                if int(name[at:]) < count:
+            for count, kind in (
+                self.ranges.get(name[:index], ()) if name[index] != "0" or index == len(name) - 1 else ()
+            ):
+                if int(name[index:]) < count:
                     return kind
         return None
 
@@ -172,10 +174,10 @@ class Exact:
         self.places[spelling, count] = places
         return places
 
-    def _place(self, spelling: Spelling, at: int, value: Any, is_address: bool, count: int) -> Operand:
+    def _place(self, spelling: Spelling, index: int, value: Any, is_address: bool, count: int) -> Operand:
         if isinstance(value, float):
             for plan in self.trace.plans.get(spelling, {}).get(count, ()):
-                operand = place(value, plan.signature[at], self.trace)
+                operand = place(value, plan.signature[index], self.trace)
                 if isinstance(operand, Operand):
                     return operand
         if is_address and isinstance(value, str | int) and not isinstance(value, bool):
@@ -289,7 +291,7 @@ def find_address_places(
     plans = find_plans(spelling, target, version).get(count)
     if not plans:
         return None
-    places = tuple([all(plan.signature[at].kind is Kind.ADDRESS for plan in plans) for at in range(count)])
+    places = tuple([all(plan.signature[index].kind is Kind.ADDRESS for plan in plans) for index in range(count)])
     return places, min(plan.version for plan in plans)
 
 

@@ -37,14 +37,14 @@ class DeclaredRange(RegArray):
         if item is not None:
             return item
         if isinstance(idx, slice):
-            return [self[at] for at in range(*idx.indices(self.size))]
-        at = self._check_index(idx) % self.size
-        item = self._kept[idx] = self._kept[at] = register(f"{self.base}{at}", self.dtype)
+            return [self[index] for index in range(*idx.indices(self.size))]
+        index = self._check_index(idx) % self.size
+        item = self._kept[idx] = self._kept[index] = register(f"{self.base}{index}", self.dtype)
         return item
 
     def __getattr__(self, name: str) -> Any:
         if name == "__members__":
-            registers: Any = tuple([self[at] for at in range(self.size)])
+            registers: Any = tuple([self[index] for index in range(self.size)])
         elif name == "__node__":
             registers = VectorOperand(tuple([member.__node__ for member in self.__members__]))
         else:
@@ -53,7 +53,7 @@ class DeclaredRange(RegArray):
         return registers
 
     def __iter__(self) -> Any:
-        return iter([self[at] for at in range(self.size)])
+        return iter([self[index] for index in range(self.size)])
 
     def view(self, dtype: Dtype) -> DeclaredRange:
         """Return the same registers viewed as another type: `r.view(f32)[4:8]`. Emits nothing."""

@@ -120,9 +120,9 @@ class _LayoutWriter:
                 gaps[:] = gap.gaps
             elif gap.gaps:
                 gaps[0], gaps[-1] = gap.gaps[0], gap.gaps[-1]
-            for at, text in gap.inner:
-                if -len(gaps) <= at < len(gaps):
-                    gaps[at] = text
+            for index, text in gap.inner:
+                if -len(gaps) <= index < len(gaps):
+                    gaps[index] = text
             gaps[0] = gaps[0] if gap.before is None else gap.before
             gaps[-1] = gaps[-1] if gap.after is None else gap.after
             self.gap = None

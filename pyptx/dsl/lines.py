@@ -95,8 +95,8 @@ class _LineWriter:
             chain.append(chain[-1].caller)
         outer: PythonFrame | None = None
         for inner in reversed(chain):
-            at = None if outer is None else self.places.locate(outer)
-            yield self._make_loc(inner, None if at is None else (self._number_file(at[0]), at[1], at[2]))
+            place = None if outer is None else self.places.locate(outer)
+            yield self._make_loc(inner, None if place is None else (self._number_file(place[0]), place[1], place[2]))
             outer = inner
 
     def _make_loc(self, frame: PythonFrame, call_site: tuple[int, int, int] | None) -> LocDirective:

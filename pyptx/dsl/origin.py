@@ -64,9 +64,9 @@ def _is_relayed(frame: FrameType) -> bool:
 
 def _build_chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
     key: list[int] = []
-    at: FrameType | None = frame
-    while at is not None:
-        code = at.f_code
+    cursor: FrameType | None = frame
+    while cursor is not None:
+        code = cursor.f_code
         if code is root:
             break
         number = id(code)
@@ -74,17 +74,17 @@ def _build_chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonF
             if code.co_filename.startswith(PACKAGE):
                 _OURS[number] = code
             else:
-                key += (number, at.f_lasti)
-        at = at.f_back
+                key += (number, cursor.f_lasti)
+        cursor = cursor.f_back
     place = memo.get(tuple(key))
     if place is not None:
         return place
     places: list[tuple[CodeType, int]] = []
-    at = frame
-    while at is not None and at.f_code is not root:
-        if not is_ours(at.f_code):
-            places.append((at.f_code, at.f_lasti))
-        at = at.f_back
+    cursor = frame
+    while cursor is not None and cursor.f_code is not root:
+        if not is_ours(cursor.f_code):
+            places.append((cursor.f_code, cursor.f_lasti))
+        cursor = cursor.f_back
     for code, lasti in reversed(places):
         place = PythonFrame(code, lasti, place)
     assert place is not None
@@ -103,7 +103,9 @@ def end_of(function: Callable[..., Any]) -> PythonFrame | None:
     code = _get_code(function)
     if code is None:
         return None
-    places = ((end or 0, line or 0, -(col or 0), -at) for at, (line, end, col, _) in enumerate(code.co_positions()))
+    places = (
+        (end or 0, line or 0, -(col or 0), -index) for index, (line, end, col, _) in enumerate(code.co_positions())
+    )
     return PythonFrame(code, -max(places)[-1] * 2)
 
 

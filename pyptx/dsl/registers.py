@@ -72,8 +72,8 @@ class Reg(Register):
         if not inputs[0].ndim:
             return operation(inputs[0].item(), self)
         objects = inputs[0].astype(object)
-        for at, value in enumerate(objects.flat):
-            objects.flat[at] = operation(value, self)
+        for index, value in enumerate(objects.flat):
+            objects.flat[index] = operation(value, self)
         return objects
 
     def __add__(self, other: Any) -> Reg:

@@ -246,9 +246,9 @@ class SharedView(Value):
             elif constant:
                 base = base + constant
             for index, stride in terms:
-                narrow, at = to_index32(index), create_register(u32)
-                emit(spell("mad", "lo", "u32"), (at, narrow, stride, base))
-                base = at
+                narrow, address = to_index32(index), create_register(u32)
+                emit(spell("mad", "lo", "u32"), (address, narrow, stride, base))
+                base = address
         return SharedAddress(self.name, 0, base)
 
     def __check_index__(self, index: Any, position: int) -> int:

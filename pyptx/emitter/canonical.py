@@ -73,14 +73,14 @@ def _write_before(gap: str, out: list[str], lead: str, *, last: bool = False) ->
     none after an opening brace, and none before a closing one or the end (`last`)."""
     fresh = not out or (len(out) > 1 and out[-2].endswith("{"))
     # The first line break belongs to the previous statement; a second one makes a blank line.
-    at, breaks = 0, 1
+    position, breaks = 0, 1
     for match in _KEPT.finditer(gap):
-        if breaks + gap.count("\n", at, match.start()) > 1 and not fresh:
+        if breaks + gap.count("\n", position, match.start()) > 1 and not fresh:
             out.append("\n")
         text = match[0].strip()
         out.append(f"{'' if text[0] == '#' else lead}{text}\n")
-        at, fresh, breaks = match.end(), False, 0
-    if breaks + gap.count("\n", at) > 1 and not fresh and not last:
+        position, fresh, breaks = match.end(), False, 0
+    if breaks + gap.count("\n", position) > 1 and not fresh and not last:
         out.append("\n")
 
 
@@ -89,26 +89,26 @@ def _choose_gap(gap: str, default: str, lead: str) -> str:
     comments = list(_KEPT.finditer(gap))
     if not comments:
         return default if "\n" in default or "\n" not in gap else f"\n{lead}"
-    text, at = "", 0
+    text, position = "", 0
     for match in comments:
         comment = match[0].strip()
-        own_line = "\n" in gap[at : match.start()] or comment[0] == "#"
+        own_line = "\n" in gap[position : match.start()] or comment[0] == "#"
         text += f"\n{'' if comment[0] == '#' else lead}{comment}" if own_line else f" {comment}"
-        at = match.end()
-    if comments[-1][0].lstrip()[0:2] != "/*" or "\n" in gap[at:] or "\n" in default:
+        position = match.end()
+    if comments[-1][0].lstrip()[0:2] != "/*" or "\n" in gap[position:] or "\n" in default:
         return text + (default if "\n" in default else f"\n{lead}")
     return text + " "
 
 
 def _write_after(gap: str, out: list[str], lead: str) -> None:
     """Write the comments that follow a token on its line, and end the line."""
-    comments, at = "", 0
+    comments, position = "", 0
     for match in _KEPT.finditer(gap):
-        if "\n" in gap[at : match.start()]:
+        if "\n" in gap[position : match.start()]:
             break
         comments += f"  {match[0].strip()}"
-        at = match.end()
+        position = match.end()
     out.append(f"{comments}\n")
-    remainder = gap[at:].partition("\n")[2]
+    remainder = gap[position:].partition("\n")[2]
     if remainder:
         _write_before(remainder, out, lead, last=True)

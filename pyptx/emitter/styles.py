@@ -70,8 +70,8 @@ def compute_default_gaps(node: Node, words: Sequence[str], style: Style, depth: 
 
 def apply_form(gaps: list[str], form: Form | None, operands: int) -> None:
     """Insert a form's gaps; `operands` is the index of the gap before the operands."""
-    for at, gap in (form or NO_FORMS).items():
-        index = operands if isinstance(at, str) else at
+    for position, gap in (form or NO_FORMS).items():
+        index = operands if isinstance(position, str) else position
         if -len(gaps) <= index < len(gaps):
             gaps[index] = str(gap)
 
@@ -102,9 +102,9 @@ def _compute_instruction_gaps(node: Instruction, words: Sequence[str], style: St
     gaps = [choose_inner_gap(before, after) for before, after in pairwise(words)]
     if style.around:
         around = style.around
-        for at in range(head, len(words)):
-            before, after = words[at - 1], words[at]
-            gaps[at - 1] = around.get(pair(before, after), gaps[at - 1])
+        for index in range(head, len(words)):
+            before, after = words[index - 1], words[index]
+            gaps[index - 1] = around.get(pair(before, after), gaps[index - 1])
     if guard:
         gaps[guard - 1] = " "
     if node.operands:
@@ -121,18 +121,18 @@ def pair(before: str, after: str) -> str:
 
 def _compute_function_gaps(node: Function, words: Sequence[str], style: Style, lead: str) -> list[str]:
     gaps = [_choose_gap(before, after) for before, after in pairwise(words)]
-    at = len(words) - 1
-    gaps[at - 1] = f"\n{lead}" if node.definition else ""
+    index = len(words) - 1
+    gaps[index - 1] = f"\n{lead}" if node.definition else ""
     for directive in reversed(node.directives):
-        at -= len(tokens(directive))
-        gaps[at - 1] = f"\n{lead}"
+        index -= len(tokens(directive))
+        gaps[index - 1] = f"\n{lead}"
     if not node.params or not style.param_lines:
         return gaps
-    at -= 1
-    gaps[at - 1] = f"\n{lead}"
+    index -= 1
+    gaps[index - 1] = f"\n{lead}"
     for param in reversed(node.params):
-        at -= len(tokens(param)) + (param is not node.params[-1])
-        gaps[at - 1] = f"\n{lead}{style.indent}"
+        index -= len(tokens(param)) + (param is not node.params[-1])
+        gaps[index - 1] = f"\n{lead}{style.indent}"
     return gaps
 
 

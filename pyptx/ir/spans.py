@@ -55,11 +55,11 @@ def word_span(node: Node, word: str) -> Origin | None:
 
 def part_span(node: Node, part: Node) -> Origin | None:
     """Return the place of a node among another's parts (a parameter or directive of a function, a declarator)."""
-    at = 0
+    index = 0
     for item in node.parts():
         if item is part or (isinstance(item, Node) and item == part):
-            return token_span(node, at, len(tokens(part)))
-        at += 1 if isinstance(item, str) else len(tokens(item))
+            return token_span(node, index, len(tokens(part)))
+        index += 1 if isinstance(item, str) else len(tokens(item))
     return node.origin
 
 

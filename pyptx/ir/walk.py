@@ -71,9 +71,9 @@ def _replace(body: tuple[Statement, ...], change: Change) -> tuple[Statement, ..
     frames: list[_Frame] = [_Frame(body, None)]
     while True:
         frame = frames[-1]
-        if frame.at < len(frame.body):
-            statement = frame.body[frame.at]
-            frame.at += 1
+        if frame.position < len(frame.body):
+            statement = frame.body[frame.position]
+            frame.position += 1
             inside = body_of(statement)
             if inside:
                 frames.append(_Frame(inside, statement))
@@ -92,12 +92,12 @@ def _replace(body: tuple[Statement, ...], change: Change) -> tuple[Statement, ..
 class _Frame:
     """A body being changed."""
 
-    __slots__ = ("at", "body", "changed", "out", "owner")
+    __slots__ = ("body", "changed", "out", "owner", "position")
 
     def __init__(self, body: tuple[Statement, ...], owner: Statement | None) -> None:
         self.body = body
         self.owner = owner
-        self.at = 0
+        self.position = 0
         self.out: list[Statement] = []
         self.changed = False
 

@@ -48,8 +48,8 @@ def _find_computation(opcode: str, rows: list[Form]) -> Computation | None:
     several: dict[str, dict[str, None]] = {slot.name: {} for slot in heads if len(slot.choices) > 1}
     for slot in heads:
         several.get(slot.name, {}).update(dict.fromkeys(choice.text for choice in slot.choices))
-    places = sorted((at, slot.choices[0].text) for slots, _ in plain for at, slot in enumerate(slots[:-1]))
-    last = {word: at for at, word in places}
+    places = sorted((position, slot.choices[0].text) for slots, _ in plain for position, slot in enumerate(slots[:-1]))
+    last = {word: position for position, word in places}
     words = sorted((s.choices[0].text for s in heads if s.name not in several), key=lambda word: (last[word], word))
     modifiers_of_positions = {text for texts in several.values() for text in texts}
     sources = {tuple(operand.name for operand in signature[1:]) for _, match in plain for signature in match.signatures}

@@ -116,16 +116,16 @@ def _fill(steps: tuple[Step, ...], modifiers: tuple[str, ...]) -> Iterator[Bindi
     open_paths: list[tuple[int, Bindings]] = [(0, ())]
     for name, choices in steps:
         open_paths = [
-            (at + len(choice.modifiers), (*bindings, (name, choice)))
-            for at, bindings in open_paths
-            if at < len(modifiers)
-            for choice in choices.get(modifiers[at], ())
-            if modifiers[at : at + len(choice.modifiers)] == choice.modifiers
+            (position + len(choice.modifiers), (*bindings, (name, choice)))
+            for position, bindings in open_paths
+            if position < len(modifiers)
+            for choice in choices.get(modifiers[position], ())
+            if modifiers[position : position + len(choice.modifiers)] == choice.modifiers
         ]
         if not open_paths:
             return
-    for at, bindings in open_paths:
-        if at == len(modifiers):
+    for position, bindings in open_paths:
+        if position == len(modifiers):
             yield bindings
 
 
@@ -136,14 +136,14 @@ def _fill_reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]
     remaining = list(modifiers)
     for sequence in list_sequences(row):
         bindings: list[tuple[str, Choice]] = []
-        left = list(remaining)
+        rest = list(remaining)
         for slot in sequence:
-            choice = _find_first_fitting(slot, left)
+            choice = _find_first_fitting(slot, rest)
             if choice is None:
                 break
             bindings.append((slot.name, choice))
             for m in choice.modifiers:
-                left.remove(m)
+                rest.remove(m)
         else:
             used = tuple(m for _, choice in bindings for m in choice.modifiers)
             head = _count_head(row.opcode, used)
@@ -151,7 +151,7 @@ def _fill_reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]
                 continue
             if _select_ordered(modifiers) != _select_ordered(used):
                 continue
-            if all(m in used and m in REPEATABLE for m in left):
+            if all(m in used and m in REPEATABLE for m in rest):
                 yield tuple(bindings)
 
 
@@ -191,23 +191,23 @@ def _make_mismatch(opcode: str, modifiers: tuple[str, ...]) -> Mismatch:
     furthest, expectations = 0, set[str]()
     for row in rows:
         for sequence in list_sequences(row):
-            at, next_ones = _measure_progress(sequence, modifiers)
-            if at > furthest:
-                furthest, expectations = at, set[str]()
-            if at == furthest:
+            position, next_ones = _measure_progress(sequence, modifiers)
+            if position > furthest:
+                furthest, expectations = position, set[str]()
+            if position == furthest:
                 expectations |= next_ones
     return Mismatch(opcode, modifiers, furthest, tuple(sorted(expectations)))
 
 
 def _measure_progress(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) -> tuple[int, set[str]]:
     """Return how far the text matches this sequence, and what the sequence expects there."""
-    at = 0
+    position = 0
     for slot in sequence:
-        fitting = [c for c in slot.choices if modifiers[at : at + len(c.modifiers)] == c.modifiers]
+        fitting = [c for c in slot.choices if modifiers[position : position + len(c.modifiers)] == c.modifiers]
         if not fitting:
-            return at, {c.text for c in slot.choices}
-        at += max(len(c.modifiers) for c in fitting)
-    return at, {""}
+            return position, {c.text for c in slot.choices}
+        position += max(len(c.modifiers) for c in fitting)
+    return position, {""}
 
 
 def _make_match(row: Form, bindings: Bindings, canonical: tuple[str, ...] | None) -> Match:

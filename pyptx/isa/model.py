@@ -194,11 +194,11 @@ class Match:
 class Mismatch:
     """No row allows the spelling: the index of the first mismatched modifier, and what is expected there.
 
-    `at == len(modifiers)` means that something is missing at the end. `known` is False for an unknown opcode.
+    `position == len(modifiers)` means that something is missing at the end. `known` is False for an unknown opcode.
     """
 
     opcode: str
     modifiers: tuple[str, ...]
-    at: int
+    position: int
     expected: tuple[str, ...]
     known: bool = True

@@ -136,35 +136,35 @@ class _Operands:
 
     def __init__(self, text: str, row: Form) -> None:
         self.text = "".join(text.split())
-        self.at = 0
+        self.position = 0
         self.row = row
 
     def read(self) -> OperandGroup:
         group = self._parse_list(closing="")
-        if self.at != len(self.text):
+        if self.position != len(self.text):
             raise self._make_error("end of the line")
         return OperandGroup(group, optional=False)
 
     def _make_error(self, expectation: str) -> NotationError:
-        return NotationError(f"expected {expectation} at {self.text[self.at :]!r} in {self.row!r}")
+        return NotationError(f"expected {expectation} at {self.text[self.position :]!r} in {self.row!r}")
 
     def _take(self, token: str) -> bool:
-        if self.text.startswith(token, self.at):
-            self.at += len(token)
+        if self.text.startswith(token, self.position):
+            self.position += len(token)
             return True
         return False
 
     def _take_name(self) -> str:
-        match = _NAME.match(self.text, self.at)
+        match = _NAME.match(self.text, self.position)
         if match is None:
             raise self._make_error("a name")
-        self.at = match.end()
+        self.position = match.end()
         return match[0]
 
     def _parse_list(self, closing: str) -> tuple[OperandPattern | OperandGroup, ...]:
         items: list[OperandPattern | OperandGroup] = []
-        while self.at < len(self.text) and not (closing and self.text.startswith(closing, self.at)):
-            if self.text.startswith("{", self.at) and not self.text.startswith(("{!}", "{-}"), self.at):
+        while self.position < len(self.text) and not (closing and self.text.startswith(closing, self.position)):
+            if self.text.startswith("{", self.position) and not self.text.startswith(("{!}", "{-}"), self.position):
                 items.append(self._parse_group())
                 continue
             if items and not self._take(","):
@@ -173,7 +173,7 @@ class _Operands:
         return tuple(items)
 
     def _parse_group(self) -> OperandGroup:
-        self.at += 1
+        self.position += 1
         condition = None
         if self._take("?"):
             condition = self._parse_condition()
@@ -184,10 +184,10 @@ class _Operands:
         return OperandGroup(items, optional=True, condition=condition)
 
     def _parse_condition(self) -> str:
-        name, comma, _ = self.text[self.at :].partition(",")
+        name, comma, _ = self.text[self.position :].partition(",")
         if not comma:
             raise self._make_error("a condition and a comma")
-        self.at += len(name)
+        self.position += len(name)
         return name
 
     def _parse_operand(self) -> OperandPattern:
@@ -237,10 +237,10 @@ class _Operands:
         space = None
         if address and self._take("@"):
             space = self._parse_space()
-        match = _SPEC.match(self.text, self.at + 1) if self.text.startswith(":", self.at) else None
+        match = _SPEC.match(self.text, self.position + 1) if self.text.startswith(":", self.position) else None
         if match is None:
             return OperandPattern(name, Kind.VALUE, access or ("w" if name == "d" else "r"), space=space)
-        self.at = match.end()
+        self.position = match.end()
         kind = Kind(match["kind"]) if match["kind"] else Kind.VALUE
         low, high = match["low"], match["high"]
         return OperandPattern(
@@ -258,8 +258,8 @@ class _Operands:
         )
 
     def _parse_space(self) -> str:
-        match = re.compile(r"[A-Za-z0-9_]+(::[A-Za-z0-9_]+)?").match(self.text, self.at)
+        match = re.compile(r"[A-Za-z0-9_]+(::[A-Za-z0-9_]+)?").match(self.text, self.position)
         if match is None:
             raise self._make_error("a state space")
-        self.at = match.end()
+        self.position = match.end()
         return match[0]

@@ -19,19 +19,19 @@ class Cursor:
 
     __slots__ = ("end", "gap", "gaps", "kind", "padding", "start", "taken_end", "text", "token")
 
-    def __init__(self, text: str, at: int = 0) -> None:
+    def __init__(self, text: str, offset: int = 0) -> None:
         self.text = text
         self.padding = find_padding(text)
-        self.jump(at)
+        self.jump(offset)
 
-    def jump(self, at: int) -> None:
+    def jump(self, offset: int) -> None:
         """Move to an offset and start a statement there."""
         self.gaps: list[str] = []
-        self.taken_end = at
-        self._look_at(at)
+        self.taken_end = offset
+        self._look_at(offset)
 
-    def _look_at(self, at: int) -> None:
-        match = next_token(self.text, at)
+    def _look_at(self, offset: int) -> None:
+        match = next_token(self.text, offset)
         assert match is not None
         self.gap = match[1]
         self.start = match.end(1)
@@ -44,10 +44,10 @@ class Cursor:
         else:
             self.kind, self.token, self.end = kind, match[kind], match.end()
 
-    def skip_to(self, at: int) -> None:
+    def skip_to(self, offset: int) -> None:
         """Move to an offset; the caller has recorded the gaps of the tokens up to it."""
-        self.taken_end = at
-        self._look_at(at)
+        self.taken_end = offset
+        self._look_at(offset)
 
     def take(self) -> str:
         """Take the next token into the statement."""

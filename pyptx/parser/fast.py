@@ -190,23 +190,23 @@ class Plain:
         self.declared: dict[tuple[str, str, str], _Declared] = {}
         self.data: dict[str, tuple[SectionData, _Entry]] = {}
 
-    def run(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
-        """Append the plain statements from `at` on; return where the first other statement starts. Raises TablesFull
-        with the position reached in `lines.at`.
+    def run(self, text: str, offset: int, append: Callable[[Statement], None], lines: Lines) -> int:
+        """Append the plain statements from `offset` on; return where the first other statement starts. Raises
+        TablesFull with the position reached in `lines.position`.
 
         Long: one loop, because each call in it costs a tenth of the speed.
         """
         heads, operand_of = self.heads, self.operands.__getitem__
         shape_of, single, arguments_of = self.operands.shapes.get, repeat(_SINGLE), self.split_arguments
-        lines.locate(at)
+        lines.locate(offset)
         line, line_start = lines.line, lines.line_start
-        fresh = line_start == at
+        fresh = line_start == offset
         full = False
         new = object.__new__
         set_opcode, set_modifiers, set_operands, set_predicate, set_layout, set_place = _SETTERS
         node: Any
-        stop = at
-        for match in _statements(text, at):
+        stop = offset
+        for match in _statements(text, offset):
             lead, guard, head, gap, listing, remainder, tail = match.groups()
             try:
                 if head is not None:
@@ -271,21 +271,21 @@ class Plain:
             elif fresh:
                 fresh = False
                 line_start = match.start()
-        lines.line, lines.at = line, stop
+        lines.line, lines.position = line, stop
         lines.line_start = stop if fresh else line_start
         if full:
             raise TablesFull
         return stop
 
-    def run_data(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
-        """Append the data lines of a DWARF section from `at` on; return where something else starts. Lines repeat so
-        often that whole lines are cached."""
-        lines.locate(at)
-        if lines.line_start != at:
-            return at
+    def run_data(self, text: str, offset: int, append: Callable[[Statement], None], lines: Lines) -> int:
+        """Append the data lines of a DWARF section from `offset` on; return where something else starts. Lines repeat
+        so often that whole lines are cached."""
+        lines.locate(offset)
+        if lines.line_start != offset:
+            return offset
         line = lines.line
-        for match in _data_lines(text, at):
-            if match.start() != at:
+        for match in _data_lines(text, offset):
+            if match.start() != offset:
                 break
             entry = self.data.get(match[0]) or self.parse_data_line(match[0])
             if entry is None:
@@ -295,9 +295,9 @@ class Plain:
             _complete(copy, layout, (line + newlines) << COLUMN_BITS | indent)
             append(copy)
             line += total
-            at = match.end()
-        lines.line, lines.at, lines.line_start = line, at, at
-        return at
+            offset = match.end()
+        lines.line, lines.position, lines.line_start = line, offset, offset
+        return offset
 
     def parse_data_line(self, text: str) -> tuple[SectionData, _Entry] | None:
         """Parse one data line with the full grammar and cache it; None if it is more than that."""

@@ -65,14 +65,14 @@ class Token(NamedTuple):
 def tokenize(source: str) -> list[Token]:
     """Return the tokens of a text; joining gaps and token texts restores the text."""
     out: list[Token] = []
-    at, line, line_start = 0, 1, 0
+    offset, line, line_start = 0, 1, 0
     while True:
-        match = next_token(source, at)
+        match = next_token(source, offset)
         assert match is not None
         gap, start = match[1], match.end(1)
         if "\n" in gap:
             line += gap.count("\n")
-            line_start = source.rindex("\n", at, start) + 1
+            line_start = source.rindex("\n", offset, start) + 1
         kind = match.lastgroup
         if kind is None:
             if start < len(source):
@@ -83,10 +83,10 @@ def tokenize(source: str) -> list[Token]:
             return out
         text = match[kind]
         out.append(Token(TokenKind[kind], text, line, start - line_start + 1, gap))
-        at = match.end()
+        offset = match.end()
         if "\n" in text:
             line += text.count("\n")
-            line_start = source.rindex("\n", start, at) + 1
+            line_start = source.rindex("\n", start, offset) + 1
 
 
 def find_padding(source: str) -> int:
@@ -94,8 +94,8 @@ def find_padding(source: str) -> int:
     if source[-1:] not in ("\0", "\n", "\r", " ", "\t") or "\0" not in source[-_PADDING:]:
         return len(source)
     end = len(source.rstrip("\0 \t\r\n"))
-    at = source.find("\0", end)
-    return len(source) if at < 0 else at
+    start = source.find("\0", end)
+    return len(source) if start < 0 else start
 
 
 def make_stray_failure(source: str, start: int) -> Failure:

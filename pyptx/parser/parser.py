@@ -84,10 +84,10 @@ class Parsing:
     def _give_up(self) -> None:
         """Skip the rest of the text: this is not PTX."""
         cursor = self.cursor
-        start, at = cursor.start, cursor.taken_end
+        start, gap_start = cursor.start, cursor.taken_end
         if cursor.kind != "END":
             cursor.skip_to(len(self.text))
-            self.body.append(SkippedText(self.text[start:], layout_of((self.text[at:start], ""))))
+            self.body.append(SkippedText(self.text[start:], layout_of((self.text[gap_start:start], ""))))
         while self.open:
             opening, outer = self.open.pop()
             outer.append(opening.make(**opening.fields, body=tuple(self.body), closing=layout_of(())))
@@ -95,22 +95,22 @@ class Parsing:
 
     def _parse_plain_statements(self) -> None:
         """Parse as many plain statements as follow."""
-        at = self.cursor.taken_end
+        offset = self.cursor.taken_end
         if self.open[-1][0].kind == "section":
-            at = self.plain.run_data(self.text, at, self.body.append, self.lines)
-            if at > self.cursor.taken_end:
-                self.cursor.skip_to(at)
+            offset = self.plain.run_data(self.text, offset, self.body.append, self.lines)
+            if offset > self.cursor.taken_end:
+                self.cursor.skip_to(offset)
             return
         while True:
             try:
-                at = self.plain.run(self.text, at, self.body.append, self.lines)
+                offset = self.plain.run(self.text, offset, self.body.append, self.lines)
             except TablesFull:
-                at = self.lines.at
+                offset = self.lines.position
                 self.plain = get_tables(fresh=True)
             else:
                 break
-        if at > self.cursor.taken_end:
-            self.cursor.skip_to(at)
+        if offset > self.cursor.taken_end:
+            self.cursor.skip_to(offset)
 
     def _parse_header(self) -> tuple[Version, Target, AddressSize | None]:
         cursor = self.cursor

@@ -29,7 +29,7 @@ class Chain:
     def __init__(self, number: int) -> None:
         self.number, self.conditions, self.jumps, self.closed = number, 0, False, False
         self.body: list[Statement] = []
-        self.at = 0
+        self.position = 0
 
     @property
     def otherwise(self) -> str:
@@ -59,7 +59,7 @@ class If(Body):
         else:
             self.chain = self._continue_chain()
             body = trace.push(self.title)
-            body.mark = self.chain.at + 1
+            body.mark = self.chain.position + 1
             if self.title == "ptx.else_":
                 self.chain.closed = True
                 return body
@@ -79,20 +79,20 @@ class If(Body):
                 help="compute a condition before the if_ or in the parentheses: with ptx.elif_(a < b):",
             )
         if chain.jumps:
-            del trace.body[chain.at + 1]
+            del trace.body[chain.position + 1]
             trace.labels.pop(chain.done)
             trace.used_names.discard(chain.done)
         chain.jumps = True
-        after = trace.body[chain.at :]
-        del trace.body[chain.at :]
+        after = trace.body[chain.position :]
+        del trace.body[chain.position :]
         jump(trace, chain.done, None)
-        chain.at = len(trace.body)
+        chain.position = len(trace.body)
         trace.body += after
         return chain
 
     def _follows(self, chain: Chain) -> bool:
         """Tell whether nothing was emitted in between, except for the statements of an `elif_` condition."""
-        between = self.trace.body[chain.at + 1 + chain.jumps :]
+        between = self.trace.body[chain.position + 1 + chain.jumps :]
         origin = self.trace.locate()
         if not between or origin is None or self.title == "ptx.else_":
             return not between
@@ -103,7 +103,7 @@ class If(Body):
         trace, chain = self.trace, self.chain
         trace.pop(self.open_body)
         if self.title != "ptx.else_":
-            chain.body, chain.at = trace.body, len(trace.body)
+            chain.body, chain.position = trace.body, len(trace.body)
             place_label(trace, chain.otherwise)
             trace.facts["if"] = chain
         if chain.jumps:

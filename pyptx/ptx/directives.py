@@ -68,11 +68,11 @@ def build_data(dtype: Dtype, *values: Any) -> SectionData:
 def _make_loc(
     file: Any, line: Any, column: Any, *, function_name: Any = None, inlined_at: Any = None, intermediate: bool = False
 ) -> Directive:
-    at = None if inlined_at is None else tuple(map(to_integer, inlined_at))
-    if at is not None and len(at) != 3:
+    caller = None if inlined_at is None else tuple(map(to_integer, inlined_at))
+    if caller is not None and len(caller) != 3:
         fail(rules.ARGUMENT, f"`inlined_at` must be (file, line, column), found {describe(inlined_at)}")
     name = None if function_name is None else parse_label_place(function_name)
-    return LocDirective(to_integer(file), to_integer(line), to_integer(column), name, at, intermediate)  # pyright: ignore[reportArgumentType]
+    return LocDirective(to_integer(file), to_integer(line), to_integer(column), name, caller, intermediate)  # pyright: ignore[reportArgumentType]
 
 
 def _make_pragma(first: str, *further: str) -> Directive:

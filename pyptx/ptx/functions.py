@@ -112,7 +112,9 @@ class DeviceFunction:
                 self._leave(returns, result)
             except PtxError as wrong:
                 # The function has returned, so none of its lines is running.
-                raise PtxError(found.move_to(find_definition(self.function)) for found in wrong.diagnostics) from None
+                raise PtxError(
+                    diagnostic.move_to(find_definition(self.function)) for diagnostic in wrong.diagnostics
+                ) from None
 
         run_function(inner, write)
         outer.require_version(inner.least_version, f"`{self.name}`")

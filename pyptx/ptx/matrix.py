@@ -110,7 +110,7 @@ def stmatrix_x4_trans_f32_bf16(
     _check_room(smem_base, len(values) // GROUP * 16, row_stride)
     packs = _list_temporaries(tmp_pack, "tmp_pack", 4, "b32") or [create_register(b32) for _ in range(4)]
     halves = _list_temporaries(tmp_bf16, "tmp_bf16", GROUP, "bf16")
-    at = _compute_lane_address(smem_base, lane, row_stride)
+    address = _compute_lane_address(smem_base, lane, row_stride)
     for first in range(0, len(values), GROUP):
         sources: list[Register] = []
         for pair in range(first // 2, first // 2 + 4):
@@ -118,7 +118,7 @@ def stmatrix_x4_trans_f32_bf16(
             _pack(packed, values[2 * pair], values[2 * pair + 1], halves, 2 * pair)
             sources.append(packed)
         offset = first // GROUP * 32 * row_stride
-        emit(_TRANSPOSED, (addr(at, offset or None), sources))
+        emit(_TRANSPOSED, (addr(address, offset or None), sources))
 
 
 _TRANSPOSED = spell("stmatrix", "sync", "aligned", "m8n8", "x4", "trans", "shared", "b16")

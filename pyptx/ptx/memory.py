@@ -120,7 +120,7 @@ def _spell_offset(value: int | None) -> str | None:
 def _add_index(base: Any, offset: Register) -> AddressOperand:
     with Named("addr", f"{getattr(base, 'name', base)}, {offset.name}"):
         if isinstance(base, SharedView):
-            at = shift_address(base, offset).register
+            address = shift_address(base, offset).register
         else:
             start = base.__ring_base__() if isinstance(base, Value) else None
             if start is not None and isinstance(start[0], Register):
@@ -129,9 +129,9 @@ def _add_index(base: Any, offset: Register) -> AddressOperand:
                 operand = base.__operand__() if isinstance(base, Value) else convert(base, None, get_trace())
                 base = create_register(b64)
                 emit(spell("mov", "b64"), (base, operand))
-            at = emit_binary("add", "+", base, offset)
-        assert at is not None
-        return AddressOperand(at.name)
+            address = emit_binary("add", "+", base, offset)
+        assert address is not None
+        return AddressOperand(address.name)
 
 
 def var(

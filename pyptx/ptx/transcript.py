@@ -158,9 +158,11 @@ class ExactModule:
         try:
             module = parse(f"{_SECTION_HEAD}{text}")
         except PtxSyntaxError as wrong:
-            at = _SECTION_HEAD.count("\n")
+            head_lines = _SECTION_HEAD.count("\n")
             raise PtxError(
-                rules.PTX_TEXT.report(origin, f"line {max(1, d.line - at)} of the section: {d.message}", help=d.help)
+                rules.PTX_TEXT.report(
+                    origin, f"line {max(1, d.line - head_lines)} of the section: {d.message}", help=d.help
+                )
                 for d in wrong.diagnostics
             ) from None
         section, *extras = module.directives or (None,)
@@ -292,9 +294,9 @@ def module(
     if address_size is not None:
         header.append(AddressSize(exact_declarations.to_integer(address_size)))
     lines = apply_layout(header, DEFAULT)
-    for at, gaps in enumerate(layouts):
+    for index, gaps in enumerate(layouts):
         if gaps is not None:
-            lines[at] = lines[at].replace(layout=layout_of(gaps))
+            lines[index] = lines[index].replace(layout=layout_of(gaps))
     first: Any = lines[0]
     lines[0] = first.replace(layout=layout_of((before, *first.layout[1:])))
     return ExactModule((int(major), int(minor)), tuple(lines), style, ending, newline)

@@ -85,7 +85,7 @@ def test_a_mismatch_says_where_and_what_was_expected(spelling: str, index: int, 
     result = find_match(spelling)
     assert isinstance(result, Mismatch)
     assert result.known
-    assert result.at == index
+    assert result.position == index
     assert among <= set(result.expected), result.expected
 
 
@@ -121,7 +121,7 @@ _MODIFIERS = st.lists(st.sampled_from([word.partition("@")[0] for word in _WORDS
 def test_lookup_is_total_and_consistent(opcode: str, modifiers: list[str]) -> None:
     result = lookup(opcode, tuple(modifiers))
     if isinstance(result, Mismatch):
-        assert 0 <= result.at <= len(modifiers)
+        assert 0 <= result.position <= len(modifiers)
         assert result.expected
     else:
         assert set(result.modifiers) == set(modifiers)

@@ -16,7 +16,7 @@ from pyptx.ir.operands import LabelOperand
 class Branch:
     """A `bra` directly in the body: its position, the label's position, its guard."""
 
-    at: int
+    position: int
     target: int
     label: str
     conditional: bool
@@ -35,18 +35,18 @@ class Branches:
 def find_branches(body: Sequence[Statement], outside_targets: frozenset[str] = frozenset()) -> Branches:
     """Return the labels and branches of a body."""
     branches = Branches()
-    for at, statement in enumerate(body):
+    for position, statement in enumerate(body):
         if isinstance(statement, Label):
-            branches.labels[statement.name] = at
+            branches.labels[statement.name] = position
     for name in outside_targets & branches.labels.keys():
         branches.sources.setdefault(branches.labels[name], []).append(-1)
-    for at, statement in enumerate(body):
+    for position, statement in enumerate(body):
         if isinstance(statement, Instruction):
-            _note(statement, at, branches)
+            _note(statement, position, branches)
         elif isinstance(statement, Block | IntrinsicScope):
             for name in list_inner_labels(statement):
                 if name in branches.labels:
-                    branches.sources.setdefault(branches.labels[name], []).append(at)
+                    branches.sources.setdefault(branches.labels[name], []).append(position)
         elif isinstance(statement, BranchTargets):
             for name in list_labels(statement):
                 if name in branches.labels:
@@ -54,15 +54,15 @@ def find_branches(body: Sequence[Statement], outside_targets: frozenset[str] = f
     return branches
 
 
-def _note(instruction: Instruction, at: int, branches: Branches) -> None:
+def _note(instruction: Instruction, position: int, branches: Branches) -> None:
     labels = [o.name for o in instruction.operands if isinstance(o, LabelOperand) and o.name in branches.labels]
     if not labels:
         return
     for name in labels:
-        branches.sources.setdefault(branches.labels[name], []).append(at)
+        branches.sources.setdefault(branches.labels[name], []).append(position)
     if instruction.opcode == "bra" and len(instruction.operands) == 1:
         label = labels[0]
-        branches.by_place[at] = Branch(at, branches.labels[label], label, instruction.predicate is not None)
+        branches.by_place[position] = Branch(position, branches.labels[label], label, instruction.predicate is not None)
 
 
 def list_inner_labels(statement: Statement) -> Iterator[str]:

@@ -23,7 +23,7 @@ def demangle(name: str) -> str:
         return name
     reader = _Reader(name)
     try:
-        reader.at = 2
+        reader.position = 2
         component = reader.parse_encoding()
     except (_Unknown, RecursionError):
         return reader.last or name
@@ -38,15 +38,15 @@ class _Reader:
     """A position in a mangled name. `last` is the last plain identifier parsed."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.at, self.last, self.depth = text, 0, "", 0
+        self.text, self.position, self.last, self.depth = text, 0, "", 0
 
     def peek(self, count: int = 1) -> str:
-        return self.text[self.at : self.at + count]
+        return self.text[self.position : self.position + count]
 
     def take(self, text: str) -> bool:
-        if not self.text.startswith(text, self.at):
+        if not self.text.startswith(text, self.position):
             return False
-        self.at += len(text)
+        self.position += len(text)
         return True
 
     def parse_encoding(self) -> str:
@@ -66,7 +66,7 @@ class _Reader:
                 return self.last
             return self.parse_name()
         if self.peek(2) == "St":
-            self.at += 2
+            self.position += 2
         component = self.parse_component()
         if self.peek() == "I":
             self.parse_arguments()
@@ -81,7 +81,7 @@ class _Reader:
     def parse_nested(self) -> str:
         last = ""
         while self.peek() in _QUALIFIERS:
-            self.at += 1
+            self.position += 1
         while not self.take("E"):
             if self.peek() == "I":
                 self.parse_arguments()
@@ -97,23 +97,23 @@ class _Reader:
     def parse_component(self) -> str:
         """Parse one identifier, constructor, destructor, operator or lambda."""
         if self.peek() == "L":
-            self.at += 1
-        number = _NUMBER.match(self.text, self.at)
+            self.position += 1
+        number = _NUMBER.match(self.text, self.position)
         if number is not None:
             first = number.end()
-            self.at = first + int(number.group())
-            if self.at > len(self.text):
+            self.position = first + int(number.group())
+            if self.position > len(self.text):
                 raise _Unknown
-            self.last = self.text[first : self.at]
+            self.last = self.text[first : self.position]
             return self.last
         two = self.peek(2)
         if two in ("C1", "C2", "C3", "D0", "D1", "D2"):
-            self.at += 2
+            self.position += 2
             return self.last if two[0] == "C" else f"delete_{self.last}"
         if two in ("Ul", "Ut"):
             return self.parse_lambda()
         if two in _OPERATORS:
-            self.at += 2
+            self.position += 2
             if two == "cv":
                 self.parse_type()
             return "operator"
@@ -121,36 +121,36 @@ class _Reader:
 
     def parse_lambda(self) -> str:
         kind = self.peek(2)
-        self.at += 2
+        self.position += 2
         if kind == "Ul":
             while not self.take("E"):
                 self.parse_type()
-        number = _NUMBER.match(self.text, self.at)
-        self.at = number.end() if number else self.at
+        number = _NUMBER.match(self.text, self.position)
+        self.position = number.end() if number else self.position
         if not self.take("_"):
             raise _Unknown
         return "lambda_"
 
     def parse_substitution(self) -> None:
-        self.at += 1
+        self.position += 1
         if self.peek() in tuple("tabsiod"):
-            self.at += 1
+            self.position += 1
             return
         while self.peek().isdigit() or self.peek().isupper():
-            self.at += 1
+            self.position += 1
         if not self.take("_"):
             raise _Unknown
 
     def parse_parameter(self) -> None:
-        self.at += 1
+        self.position += 1
         while self.peek().isdigit():
-            self.at += 1
+            self.position += 1
         if not self.take("_"):
             raise _Unknown
 
     def parse_arguments(self) -> None:
         """Parse `I…E` or `J…E`."""
-        self.at += 1
+        self.position += 1
         while not self.take("E"):
             self.parse_argument()
 
@@ -163,27 +163,27 @@ class _Reader:
             self.parse_type()
 
     def parse_literal(self) -> None:
-        plain = _LITERAL.match(self.text, self.at + 1)
+        plain = _LITERAL.match(self.text, self.position + 1)
         if plain is not None:
-            self.at = plain.end()
+            self.position = plain.end()
             return
-        self.at += 1
+        self.position += 1
         if self.peek(2) == "_Z":
-            self.at += 2
+            self.position += 2
             self.parse_encoding()
         else:
             self.parse_type()
-            end = self.text.find("E", self.at)
+            end = self.text.find("E", self.position)
             if end < 0:
                 raise _Unknown
-            self.at = end
+            self.position = end
         if not self.take("E"):
             raise _Unknown
 
     def parse_type(self) -> None:
         """Parse a type. Its identifiers are not candidates for the name."""
         self.depth += 1
-        if self.depth > _DEEPEST or self.at >= len(self.text):
+        if self.depth > _DEEPEST or self.position >= len(self.text):
             raise _Unknown
         outer_last = self.last
         self._parse_type_body()
@@ -193,12 +193,12 @@ class _Reader:
     def _parse_type_body(self) -> None:
         code = self.peek()
         if code in _QUALIFIERS:
-            self.at += 1
+            self.position += 1
             self.parse_type()
         elif code == "D":
             self._parse_extended()
         elif code in _BUILTIN:
-            self.at += 1
+            self.position += 1
         elif code == "S":
             self._parse_substituted()
         elif code == "T":
@@ -208,11 +208,11 @@ class _Reader:
         elif code == "A":
             self._parse_array()
         elif code == "F":
-            self.at += 1
+            self.position += 1
             while not self.take("E"):
                 self.parse_type()
         elif code == "M":
-            self.at += 1
+            self.position += 1
             self.parse_type()
             self.parse_type()
         else:
@@ -228,15 +228,15 @@ class _Reader:
 
     def _parse_extended(self) -> None:
         two = self.peek(2)
-        self.at += 2
+        self.position += 2
         if two == "Dp":
             self.parse_type()
         elif two not in ("Dn", "Da", "Dc", "Dh", "Di", "Ds", "Du", "Df", "Dd", "De"):
             raise _Unknown
 
     def _parse_array(self) -> None:
-        number = _NUMBER.match(self.text, self.at + 1)
-        self.at = number.end() if number else self.at + 1
+        number = _NUMBER.match(self.text, self.position + 1)
+        self.position = number.end() if number else self.position + 1
         if not self.take("_"):
             raise _Unknown
         self.parse_type()

@@ -21,7 +21,7 @@ DEEPEST = 14
 class Leaf:
     """One statement."""
 
-    at: int
+    position: int
 
 
 @dataclass(slots=True)
@@ -77,37 +77,37 @@ class _Search:
     def find_parts(self, low: int, high: int, end: int | None, depth: int) -> list[Part]:
         """Return the parts of low…high-1; `end` is the position of the label that ends the outer structure."""
         out: list[Part] = []
-        at = low
-        while at < high:
+        position = low
+        while position < high:
             part = (
-                self._find_cycle(at, high, depth) or self._find_choice(at, high, end, depth)
+                self._find_cycle(position, high, depth) or self._find_choice(position, high, end, depth)
                 if depth < self.deepest
                 else None
             )
             if part is None:
-                out.append(Leaf(at))
-                at += 1
+                out.append(Leaf(position))
+                position += 1
                 continue
             out.append(part)
-            at = _find_end(part)
+            position = _find_end(part)
         return out
 
-    def _find_cycle(self, at: int, high: int, depth: int) -> Cycle | None:
-        tail = self.cycles.get(at)
+    def _find_cycle(self, position: int, high: int, depth: int) -> Cycle | None:
+        tail = self.cycles.get(position)
         if tail is None or tail >= high:
             return None
         behind = tail + 1
         has_label = behind < high and isinstance(self.body[behind], Label) and behind not in self.cycles
         end = behind if has_label else None
-        leaving = self._find_leaving(at, tail, behind) if end is not None else []
-        cycle = Cycle(at, self.find_parts(at + 1, tail, None, depth + 1), tail, end if leaving else None)
+        leaving = self._find_leaving(position, tail, behind) if end is not None else []
+        cycle = Cycle(position, self.find_parts(position + 1, tail, None, depth + 1), tail, end if leaving else None)
         inner = [range(c.label, c.tail + 1) for c in _collect_cycles(cycle.body)]
         for place in leaving:
             if not any(place in stretch for stretch in inner):
                 self.shape.leaves[place] = "break"
         if end is not None and not any(self.shape.leaves.get(p) == "break" for p in leaving):
             cycle.end = None
-        for place in self._find_leaving(at + 1, tail, at):
+        for place in self._find_leaving(position + 1, tail, position):
             if not any(place in stretch for stretch in inner):
                 self.shape.leaves[place] = "continue"
         return cycle
@@ -116,20 +116,22 @@ class _Search:
         inside = self.places[bisect_left(self.places, first) : bisect_left(self.places, last)]
         return [place for place in inside if self.branches.by_place[place].target == target]
 
-    def _find_choice(self, at: int, high: int, end: int | None, depth: int) -> Choice | None:
-        head = self.branches.by_place.get(at)
-        if head is None or not head.conditional or head.target <= at + 1:
+    def _find_choice(self, position: int, high: int, end: int | None, depth: int) -> Choice | None:
+        head = self.branches.by_place.get(position)
+        if head is None or not head.conditional or head.target <= position + 1:
             return None
         label = head.target
-        if not self._reaches(label, high, end) or not self.entries.is_closed(at + 1, label - 1):
+        if not self._reaches(label, high, end) or not self.entries.is_closed(position + 1, label - 1):
             return None
-        jump = self._find_jump(at, label, high, end)
+        jump = self._find_jump(position, label, high, end)
         if jump is None:
-            return Choice(at, self.find_parts(at + 1, label, label, depth + 1), label, self._owns(label, high))
+            return Choice(
+                position, self.find_parts(position + 1, label, label, depth + 1), label, self._owns(label, high)
+            )
         far = jump.target
-        then = self.find_parts(at + 1, jump.at, None, depth + 1)
+        then = self.find_parts(position + 1, jump.position, None, depth + 1)
         otherwise = self.find_parts(label + 1, far, far, depth + 1)
-        return Choice(at, then, label, self._owns(far, high), jump.at, otherwise, far)
+        return Choice(position, then, label, self._owns(far, high), jump.position, otherwise, far)
 
     def _reaches(self, label: int, high: int, end: int | None) -> bool:
         """Tell whether a label ends something here: it is here, or the outer structure ends with it."""
@@ -138,13 +140,13 @@ class _Search:
     def _owns(self, label: int, high: int) -> bool:
         return label < high and label not in self.cycles
 
-    def _find_jump(self, at: int, label: int, high: int, end: int | None) -> Branch | None:
+    def _find_jump(self, position: int, label: int, high: int, end: int | None) -> Branch | None:
         """Return the branch over the else part, if the first part ends with one and both nest."""
         jump = self.branches.by_place.get(label - 1)
         if jump is None or jump.conditional or jump.target <= label + 1 or label in self.cycles or label >= high:
             return None
         sources = self.branches.sources[label]
-        nests = min(sources) >= at and max(sources) < label and self._reaches(jump.target, high, end)
+        nests = min(sources) >= position and max(sources) < label and self._reaches(jump.target, high, end)
         return jump if nests and self.entries.is_closed(label + 1, jump.target - 1) else None
 
 
@@ -174,8 +176,8 @@ def _find_cycles(body: Sequence[Statement], branches: Branches, entries: Entries
     at the top."""
     tails: dict[int, int] = {}
     for branch in branches.by_place.values():
-        if branch.target <= branch.at:
-            tails[branch.target] = max(tails.get(branch.target, 0), branch.at)
+        if branch.target <= branch.position:
+            tails[branch.target] = max(tails.get(branch.target, 0), branch.position)
     cycles: dict[int, int] = {}
     around: list[int] = []
     for label, tail in sorted(tails.items()):

@@ -29,11 +29,11 @@ class Use:
 
 @dataclass(slots=True)
 class Usage:
-    """The registers of a function. `at` maps each instruction, by identity, to its position, `access` to the registers
-    that it reads and writes."""
+    """The registers of a function. `places` maps each instruction, by identity, to its position, `access` to the
+    registers that it reads and writes."""
 
     registers: dict[Register, Use] = field(default_factory=dict[Register, Use])
-    at: dict[int, int] = field(default_factory=dict[int, int])
+    places: dict[int, int] = field(default_factory=dict[int, int])
     access: list[tuple[list[Register], list[Register]]] = field(
         default_factory=list["tuple[list[Register], list[Register]]"]
     )
@@ -46,7 +46,7 @@ def analyze_usage(body: Body) -> Usage:
     usage = Usage(steps=body.steps)
     for place, step in enumerate(body.steps):
         reads, writes = collect_accesses(step) if step.plan is not None else _assume_all(step)
-        usage.at[id(step.instruction)] = place
+        usage.places[id(step.instruction)] = place
         usage.access.append((reads, writes))
         for register in writes:
             usage.registers.setdefault(register, Use()).writes.append(place)

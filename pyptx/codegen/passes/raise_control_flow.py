@@ -46,15 +46,15 @@ class _Body:
         out: list[Step] = []
         for part in parts:
             if isinstance(part, Leaf):
-                out += self.build_leaf(part.at, depth)
+                out += self.build_leaf(part.position, depth)
             else:
                 self.tally.structures += 1
                 out += self.build_choice(part, depth) if isinstance(part, Choice) else [self.build_cycle(part, depth)]
         return tuple(out)
 
-    def build_leaf(self, at: int, depth: int) -> Sequence[Step]:
-        statement = self.statements[at]
-        exit = self.shape.leaves.get(at)
+    def build_leaf(self, position: int, depth: int) -> Sequence[Step]:
+        statement = self.statements[position]
+        exit = self.shape.leaves.get(position)
         if exit is None or not isinstance(statement, Instruction):
             return self.write(statement, depth)
         keywords = _build_uni(statement)
@@ -85,7 +85,7 @@ class _Body:
     def build_cycle(self, part: Cycle, depth: int) -> Step:
         label, tail = self.statements[part.label], self.get_branch(part.tail)
         if len(part.body) == 1 and isinstance(part.body[0], Leaf) and part.end is None:
-            waits = self.waits(label, self.statements[part.body[0].at], tail)
+            waits = self.waits(label, self.statements[part.body[0].position], tail)
             if waits is not None:
                 return waits
         keywords = _build_uni(tail)
@@ -98,8 +98,8 @@ class _Body:
         header = Call(LOOP, (Literal(_get_name(label)),), keywords)
         return Block(header, self.build_steps(part.body, depth + 1), (label,), closes)
 
-    def get_branch(self, at: int) -> Instruction:
-        statement = self.statements[at]
+    def get_branch(self, position: int) -> Instruction:
+        statement = self.statements[position]
         assert isinstance(statement, Instruction)
         return statement
 

@@ -65,7 +65,7 @@ def _read_modifiers(test: Instruction) -> dict[str, str] | None:
 
 
 def _build_operands(draft: Draft, test: Instruction) -> list[Expr] | None:
-    operands = Operands(draft, draft.usage.steps[draft.usage.at[id(test)]].scope)
+    operands = Operands(draft, draft.usage.steps[draft.usage.places[id(test)]].scope)
     exprs = [operands.build_expression(operand) for operand in test.operands[1:]]
     expressions = [expr for expr in exprs if expr is not None]
     return expressions if len(expressions) == len(exprs) else None
@@ -79,7 +79,7 @@ def build_loop_wait(draft: Draft, label: Label, test: Instruction, tail: Instruc
     operands = _build_operands(draft, test)
     if operands is None or tail.modifiers not in ((), (".uni",)):
         return None
-    variable = Operands(draft, draft.usage.steps[draft.usage.at[id(test)]].scope).get_variable(guard.register)
+    variable = Operands(draft, draft.usage.steps[draft.usage.places[id(test)]].scope).get_variable(guard.register)
     modifiers = _read_modifiers(test)
     if variable is None or modifiers is None:
         return None

@@ -44,11 +44,11 @@ def fill(value: Expr, by_place: Mapping[int, Expr], start: int = 0) -> Expr:
     return _fill(value, by_place, [start])
 
 
-def _fill(value: Expr, by_place: Mapping[int, Expr], at: list[int]) -> Expr:
+def _fill(value: Expr, by_place: Mapping[int, Expr], counter: list[int]) -> Expr:
     if is_leaf(value):
-        at[0] += 1
-        return by_place.get(at[0] - 1, value)
-    return replace_parts(value, lambda part: _fill(part, by_place, at))
+        counter[0] += 1
+        return by_place.get(counter[0] - 1, value)
+    return replace_parts(value, lambda part: _fill(part, by_place, counter))
 
 
 def substitute(value: Expr, values: Mapping[str, Expr]) -> Expr:

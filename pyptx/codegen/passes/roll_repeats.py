@@ -95,25 +95,25 @@ def _roll(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
     numbers: dict[object, int] = {}
     shapes = [numbers.setdefault(_compute_shape(line), len(numbers)) for line in run]
     stretch, periods = _Stretch(run, loops), _Periods(shapes)
-    at = 0
-    while at < len(run):
+    position = 0
+    while position < len(run):
         loop: tuple[int, Step] | None = None
-        for length, count in periods.list_periods(at):
+        for length, count in periods.list_periods(position):
             fewest = max(LEAST, -(-SHORTEST // length))
-            if count < fewest or stretch.build_loop(at, length, fewest) is None:
+            if count < fewest or stretch.build_loop(position, length, fewest) is None:
                 continue
-            count = stretch.limit_iterations(at, length, count, fewest)
+            count = stretch.limit_iterations(position, length, count, fewest)
             while loop is None and count >= fewest:
-                loop = stretch.build_loop(at, length, count)
+                loop = stretch.build_loop(position, length, count)
                 count //= 2
             if loop is not None:
                 break
         if loop is None:
-            yield run[at]
-            at += 1
+            yield run[position]
+            position += 1
         else:
             yield loop[1]
-            at += loop[0]
+            position += loop[0]
 
 
 def _compute_shape(line: Line) -> object:
@@ -129,15 +129,15 @@ class _Periods:
         self.ends = [0] * (LONGEST + 1)
         """The end of the last range compared, for each iteration length."""
 
-    def list_periods(self, at: int) -> list[tuple[int, int]]:
+    def list_periods(self, position: int) -> list[tuple[int, int]]:
         """Return possible iteration lengths and counts at a position, the most statements first."""
         shapes, periods = self.shapes, list[tuple[int, int]]()
-        for length in range(1, min(LONGEST, (len(shapes) - at) // LEAST) + 1):
-            end = max(self.ends[length], at + length)
+        for length in range(1, min(LONGEST, (len(shapes) - position) // LEAST) + 1):
+            end = max(self.ends[length], position + length)
             while end < len(shapes) and shapes[end] == shapes[end - length]:
                 end += 1
             self.ends[length] = end
-            count = min((end - at) // length, MOST)
+            count = min((end - position) // length, MOST)
             if count >= LEAST:
                 periods.append((length, count))
         return sorted(periods, key=lambda item: (-item[0] * item[1], item[0]))[:TRIES]
@@ -195,11 +195,11 @@ class _Stretch:
         self.exprs.setdefault(key, leaf)
         return key
 
-    def build_loop(self, at: int, length: int, count: int) -> tuple[int, Step] | None:
+    def build_loop(self, position: int, length: int, count: int) -> tuple[int, Step] | None:
         """Return a loop of this many iterations, with the number of lines it replaces; None if they differ too much."""
-        if not is_balanced(self.run[at : at + length]):
+        if not is_balanced(self.run[position : position + length]):
             return None
-        rounds = [range(at + n * length, at + (n + 1) * length) for n in range(count)]
+        rounds = [range(position + n * length, position + (n + 1) * length) for n in range(count)]
         local_names = self.find_locals(rounds)
         if local_names is None:
             return self.build_comprehension(rounds) if length == 1 else None
@@ -210,7 +210,9 @@ class _Stretch:
         if not columns and _UNUSED in holes[0]:
             return None
         target_names = {
-            format_expression(line.target) for line in self.run[at : at + length * count] if line.target is not None
+            format_expression(line.target)
+            for line in self.run[position : position + length * count]
+            if line.target is not None
         }
         if any(_find_names(value) & target_names for column in columns for value in column.values):
             return None
@@ -220,7 +222,7 @@ class _Stretch:
         for index in rounds[0]:
             body.append(_fill_line(self.run[index], by_place, start))
             start += len(self.keys[index])
-        lines = self.run[at : at + length * count]
+        lines = self.run[position : position + length * count]
         repeat = Repeat(target, values, tuple(body), tuple([item for line in lines for item in line.emits]))
         if unroll(repeat, local_names) != [_strip_emits(line) for line in lines]:
             return None
@@ -228,19 +230,21 @@ class _Stretch:
             repeat = repeat.replace(body=tuple(_roll(body, self.loops.inner)))
         return len(lines), repeat
 
-    def limit_iterations(self, at: int, length: int, count: int, fewest: int) -> int:
+    def limit_iterations(self, position: int, length: int, count: int, fewest: int) -> int:
         """Return this many iterations, halved until the table of irregular values in the first ones is not too wide. A
         table too wide there is too wide for longer loops, which need not be tried."""
-        rounds = [range(at + n * length, at + (n + 1) * length) for n in range(fewest)]
+        rounds = [range(position + n * length, position + (n + 1) * length) for n in range(fewest)]
         local_names = self.find_locals(rounds)
-        first = 0 if local_names is not None else self.sizes[at]
-        places = [(offset, leaf) for offset in range(length) for leaf in range(len(self.keys[at + offset]))][first:]
+        first = 0 if local_names is not None else self.sizes[position]
+        places = [(offset, leaf) for offset in range(length) for leaf in range(len(self.keys[position + offset]))][
+            first:
+        ]
         holes = [[self.keys[round_[offset]][leaf] for offset, leaf in places] for round_ in rounds]
         columns = self.build_columns(holes, local_names or [{} for _ in rounds]) or []
         tables = [places[column.places[0]] for column in columns if column.progression is None]
         size, fitting = 0, 0
         while tables and fitting < count:
-            keys = [self.keys[at + fitting * length + offset][leaf] for offset, leaf in tables]
+            keys = [self.keys[position + fitting * length + offset][leaf] for offset, leaf in tables]
             size += sum([len(format_expression(self.exprs[key])) + 2 for key in keys])
             if size > WIDEST:
                 while count > fitting:
@@ -285,7 +289,7 @@ class _Stretch:
                 if first[0].startswith(("bool", "NoneType")):
                     return None
                 groups.setdefault(values, []).append(place)
-        return [_Column(tuple(at), tuple([self.exprs[key] for key in keys])) for keys, at in groups.items()]
+        return [_Column(tuple(places), tuple([self.exprs[key] for key in keys])) for keys, places in groups.items()]
 
     def is_worthwhile(self, columns: Sequence[_Column], rounds: Sequence[range]) -> bool:
         """Tell whether a loop is shorter than its iterations and no harder to read."""

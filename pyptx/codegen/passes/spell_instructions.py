@@ -58,7 +58,7 @@ def keep(draft: Draft, variable: Variable) -> None:
 
 def _build_fresh_line(draft: Draft, step: Step, variables: list[Variable]) -> Line | None:
     site = Site(draft, step, fresh=True)
-    for read in draft.usage.access[draft.usage.at[id(step.instruction)]][0]:
+    for read in draft.usage.access[draft.usage.places[id(step.instruction)]][0]:
         _settle(draft, draft.variables[read])
     registers = [draft.bench.view_register(variable.name, variable.home) for variable in variables]
     for expr in _find_fresh_ways(site):
@@ -138,7 +138,7 @@ def _list_elements(operand: Operand) -> list[Operand]:
 
 def _build_plain_line(draft: Draft, step: Step) -> Line | None:
     site = Site(draft, step, fresh=False)
-    for read in draft.usage.access[draft.usage.at[id(step.instruction)]][0]:
+    for read in draft.usage.access[draft.usage.places[id(step.instruction)]][0]:
         _settle(draft, draft.variables[read])
     line = _build_changed_line(site)
     if line is not None:

@@ -76,7 +76,7 @@ def act_on_mbarriers(site: Site, lanes: Lanes, action: Callable[[MBarriers], Any
         return action(site.memory.mbarriers)
     except Misuse as misuse:
         text = f"`{site.instruction.full_opcode}`: {misuse.why}"
-        note = site.memory.describe_thread(lanes, min(misuse.at, lanes.n - 1), site.function)
+        note = site.memory.describe_thread(lanes, min(misuse.lane, lanes.n - 1), site.function)
         raise faults.error(faults.MBARRIER, site.origin, text, notes=(note,)) from None
 
 

@@ -41,10 +41,10 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
         addresses = np.array([machine.memory.space.allocate_on_heap(size, fill) for size in sizes], np.uint64)
         store(site, lanes, None, "local", base, addresses.dtype, (addresses,))
     elif name == "free":
-        for at, address in enumerate(_load_word(site, lanes, base, 0, "u8").tolist()):
+        for position, address in enumerate(_load_word(site, lanes, base, 0, "u8").tolist()):
             if address and not machine.memory.space.free_on_heap(address):
                 text = f"`free` of {address:#x}, which `malloc` did not return or which was already freed"
-                place = machine.memory.describe_thread(lanes, at, name)
+                place = machine.memory.describe_thread(lanes, position, name)
                 raise faults.error(faults.BAD_FREE, origin, text, notes=(place,))
     else:
         raise faults.error(faults.UNDEFINED_EXTERN, origin, f"the function `{name}` is called but not defined")
@@ -53,7 +53,9 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
 def _fail_assertion(machine: Batch, site: Site, lanes: Lanes, base: Array, origin: Origin | None) -> None:
     """Raise the error of an assertion that failed in these lanes, with the words of the first."""
     first = lanes.shape.select_index(lanes.index[:1])
-    message, file, name = (_read_text(site, first, _load_word(site, lanes, base, at, "u8")[:1]) for at in (0, 8, 24))
+    message, file, name = (
+        _read_text(site, first, _load_word(site, lanes, base, offset, "u8")[:1]) for offset in (0, 8, 24)
+    )
     notes = [machine.memory.describe_thread(lanes, 0, "__assertfail")]
     if file:
         line = int(_load_word(site, lanes, base, 16, "u4")[0])
@@ -106,14 +108,14 @@ def _print_lanes(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: 
         group, offsets = lanes.shape.select_index(lanes.index[members]), list_argument_offsets(parts)
         columns = [_load(site, group, "", arguments[members] + np.uint64(offset), dtype) for offset, dtype in offsets]
         counts[members] = len(offsets)
-        for at, member in enumerate(members):
-            lane = lanes.shape.select_index(group.index[at : at + 1])
+        for position, member in enumerate(members):
+            lane = lanes.shape.select_index(group.index[position : position + 1])
             try:
                 texts[member] = format_output(
-                    parts, [column[at] for column in columns], partial(_read_string, site, lane)
+                    parts, [column[position] for column in columns], partial(_read_string, site, lane)
                 )
             except Unprintable as why:
-                raise _make_format_error(machine, group, at, origin, why) from None
+                raise _make_format_error(machine, group, position, origin, why) from None
     machine.printed.show(texts)
     machine.stats.printed += sum(map(len, texts))
     if machine.stats.printed > MOST_PRINTED:
@@ -141,12 +143,16 @@ def _group_by_format(
     return list(formats.values())
 
 
-def _make_format_error(machine: Batch, lanes: Lanes, at: int, origin: Origin | None, why: Unprintable) -> PtxError:
-    return faults.error(faults.PRINTED_FORMAT, origin, f"printf: {why}", notes=(_describe_thread(machine, lanes, at),))
+def _make_format_error(
+    machine: Batch, lanes: Lanes, position: int, origin: Origin | None, why: Unprintable
+) -> PtxError:
+    return faults.error(
+        faults.PRINTED_FORMAT, origin, f"printf: {why}", notes=(_describe_thread(machine, lanes, position),)
+    )
 
 
-def _describe_thread(machine: Batch, lanes: Lanes, at: int) -> str:
-    return machine.memory.describe_thread(lanes, at, "vprintf")
+def _describe_thread(machine: Batch, lanes: Lanes, position: int) -> str:
+    return machine.memory.describe_thread(lanes, position, "vprintf")
 
 
 def _read_string(site: Site, lane: Lanes, address: int, limit: int | None = None) -> bytes:
@@ -168,4 +174,4 @@ def _read_strings(site: Site, lanes: Lanes, address: Array, limit: int | None = 
         columns.append(column)
         active = np.flatnonzero(column)
     rows = np.stack(columns, axis=1) if columns else np.zeros((lanes.n, 0), np.uint8)
-    return {at: rows[at].tobytes().partition(b"\0")[0] for at in readers.tolist()}
+    return {lane: rows[lane].tobytes().partition(b"\0")[0] for lane in readers.tolist()}

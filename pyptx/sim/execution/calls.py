@@ -139,7 +139,7 @@ def _list_formals(writer: BlockText, param: Param, offset: int, size: int) -> li
         return []
     names = list_register_names(param)
     rows = {name: row for (name, _), row in writer.block.code.rows.by_name.items() if name in names}
-    return [(rows[name], offset + at * size // len(names)) for at, name in enumerate(names) if name in rows]
+    return [(rows[name], offset + index * size // len(names)) for index, name in enumerate(names) if name in rows]
 
 
 def _list_members(
@@ -148,7 +148,9 @@ def _list_members(
     """Return the registers of a vector with their offsets."""
     count = len(vector.elements)
     registers = [element for element in vector.elements if isinstance(element, RegisterOperand)]
-    return [(_find_row(writer, element, step), offset + at * size // count) for at, element in enumerate(registers)]
+    return [
+        (_find_row(writer, element, step), offset + index * size // count) for index, element in enumerate(registers)
+    ]
 
 
 def _find_variable(operand: Operand, step: Step) -> tuple[str, Symbol] | None:
@@ -160,8 +162,8 @@ def _find_variable(operand: Operand, step: Step) -> tuple[str, Symbol] | None:
 
 
 def _write_address(writer: BlockText, variable: tuple[str, Symbol]) -> str:
-    at = writer.operands.place(*variable)
-    return f"sp * 0 + {at}" if isinstance(at, int) else at
+    address = writer.operands.place(*variable)
+    return f"sp * 0 + {address}" if isinstance(address, int) else address
 
 
 def _find_row(writer: BlockText, operand: RegisterOperand | LabelOperand, step: Step) -> Row:

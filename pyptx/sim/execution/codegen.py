@@ -138,24 +138,24 @@ class Writer(BlockText):
             self.tracker.write_entry(self, self.block)
         self._settle(0)
         for position, step in enumerate(self.block.body):
-            at, self.operands.position = len(self.lines), position
+            first_line, self.operands.position = len(self.lines), position
             self._write_tracked(step, self.write_step)
-            self._settle(at, find_product_number(self.accumulators, self.program, self.block, step))
-        at = len(self.lines)
+            self._settle(first_line, find_product_number(self.accumulators, self.program, self.block, step))
+        first_line = len(self.lines)
         if self.block.ending != FALL:
             self._write_tracked(self.block.steps[-1], lambda step: None)
         if self.block.ending == CALL:
             calls.pass_arguments(self, self.block.steps[-1])
         if self.block.ending == RET:
             calls.leave_results(self)
-        self._settle(at)
+        self._settle(first_line)
         bind, spread = self._write_texts()
         name = f"<block {self.block.pc}>"
         return Source(name, bind, spread, self.operands.constants, self.sites, self.approximate, self.numbers)
 
-    def _settle(self, at: int, product: int = -1) -> None:
-        """Before the lines from `at`, write pending accumulators to the registers that these lines name, except those
-        of the product itself."""
+    def _settle(self, first_line: int, product: int = -1) -> None:
+        """Before the lines from `first_line`, write pending accumulators to the registers that these lines name, except
+        those of the product itself."""
         registers = self.operands.named_registers
         pending: dict[int, bool] = {}
         for row, writes in registers.items():
@@ -169,7 +169,7 @@ class Writer(BlockText):
         for drops in (False, True):
             numbers = tuple(sorted(number for number, writes in pending.items() if writes is drops))
             if numbers:
-                self.lines.insert(at, f"if H: settle(H, L, {numbers!r}, {drops})")
+                self.lines.insert(first_line, f"if H: settle(H, L, {numbers!r}, {drops})")
         self.settled.update(pending, (product,) if product >= 0 else ())
 
     def _write_tracked(self, step: Step, write: Callable[[Step], None]) -> None:
@@ -211,7 +211,7 @@ class Writer(BlockText):
         if op.selects:
             selectors = [self._write_selection(o) for o in (operands[:3] if op.selects == "all" else operands[:1])]
             operands = tuple(
-                _drop_selector(o) if at == 0 or op.selects == "all" else o for at, o in enumerate(operands)
+                _drop_selector(o) if index == 0 or op.selects == "all" else o for index, o in enumerate(operands)
             )
         for formal, operand in zip(signature, operands, strict=True):
             self._add_operand(formal, operand, step, ins, outs, addresses)

@@ -192,10 +192,10 @@ class Batch:
         cluster = np.array(self.launch.cluster)
         rank = inside[0] + cluster[0] * (inside[1] + cluster[1] * inside[2])
         values = {"%cluster_ctarank": rank}
-        for at, axis in enumerate("xyz"):
-            values[f"%ctaid.{axis}"] = ctaid[at]
-            values[f"%cluster_ctaid.{axis}"] = inside[at]
-            values[f"%clusterid.{axis}"] = ctaid[at] // cluster[at]
+        for dimension, axis in enumerate("xyz"):
+            values[f"%ctaid.{axis}"] = ctaid[dimension]
+            values[f"%cluster_ctaid.{axis}"] = inside[dimension]
+            values[f"%clusterid.{axis}"] = ctaid[dimension] // cluster[dimension]
         for name, per_cta in values.items():
             values_by_lane = self._own.setdefault(name, np.zeros(self.shape.lanes, np.uint32))
             values_by_lane[...] = per_cta[self.shape.cta]

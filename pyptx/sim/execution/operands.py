@@ -143,11 +143,11 @@ class Operands:
 
     def _read_part(self, row: Row, part: str, type_name: str) -> str:
         """Read bytes or halves of a register as video instructions select them (`.b0`, `.h1`), extended."""
-        kind, at = part[0], int(part[1])
+        kind, index = part[0], int(part[1])
         unit = _PART[kind].replace("u", "i") if type_name.startswith("s") else _PART[kind]
         view = self.name_view(row)
         bits = 8 if kind == "b" else 16
-        return f"({view} >> {bits * at}).astype('{unit}').astype('{dtype_of(type_name).str}')"
+        return f"({view} >> {bits * index}).astype('{unit}').astype('{dtype_of(type_name).str}')"
 
     def _read_special(self, name: str, type_name: str) -> str:
         reason = explain_missing_value(name, self.program.target)
@@ -162,12 +162,12 @@ class Operands:
 
     def address_of(self, name: str, symbol: Symbol, type_name: str) -> str:
         """Return the address of a variable or function as a value."""
-        at = self.place(name, symbol)
+        address = self.place(name, symbol)
         dtype = dtype_of(type_name)
-        if isinstance(at, int):
-            number = self.add_constant(make_constant(at, type_name))
+        if isinstance(address, int):
+            number = self.add_constant(make_constant(address, type_name))
             return f"({number} + {_PAIR}).astype('{dtype.str}')" if self._shows_pair(symbol) else number
-        return f"({at}).astype('{dtype.str}')"
+        return f"({address}).astype('{dtype.str}')"
 
     def _shows_pair(self, symbol: Symbol) -> bool:
         """Tell whether the address of a variable depends on the CTA."""
@@ -254,15 +254,15 @@ class Operands:
             symbol, _ = resolve_name(name, step.scope)
             if symbol is None:
                 raise Unreadable(name)
-            at = self.place(name, symbol)
+            address = self.place(name, symbol)
             own = "shared" if symbol.space == "shared" else symbol.space
             if own == "param" and not (isinstance(symbol.declaration, Param) and self.code.function.is_entry):
                 own = "local"
             if space in ("", own) or own == "local":
                 space = own
-            if isinstance(at, int) and self._shows_pair(symbol):
-                return space, f"(np.uint32({at + offset}) + {_PAIR})"
-            return space, str(at + offset) if isinstance(at, int) else f"{at} + {offset}"
+            if isinstance(address, int) and self._shows_pair(symbol):
+                return space, f"(np.uint32({address + offset}) + {_PAIR})"
+            return space, str(address + offset) if isinstance(address, int) else f"{address} + {offset}"
         if space == "param" and not self.code.function.is_entry:
             space = "local"
         base = self.name_view(row)

@@ -48,7 +48,7 @@ class Tracker:
             } - registers
             registers |= additions
             has_grown = bool(additions)
-        return cls({register: at for at, register in enumerate(sorted(registers))})
+        return cls({register: index for index, register in enumerate(sorted(registers))})
 
     def write_entry(self, writer: BlockText, block: Block) -> None:
         """Write the flags at the start of a function: its parameters in registers are written."""

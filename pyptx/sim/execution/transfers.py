@@ -103,23 +103,25 @@ def _move_flags(writer: BlockText, step: Step, flags: list[str]) -> list[str]:
     join: Callable[..., Array | int] = _join_flags
     if len(to) == 1:
         return [f"{writer.operands.add_constant(partial(join, size))}({', '.join(flags)})"]
-    positions = [at for at, part in enumerate(to) if _register(part, step) is not None]
-    return [f"({flags[0]} >> {size * at} | {WRITTEN << size & WRITTEN})" for at in positions]
+    positions = [position for position, part in enumerate(to) if _register(part, step) is not None]
+    return [f"({flags[0]} >> {size * position} | {WRITTEN << size & WRITTEN})" for position in positions]
 
 
 def _join_flags(size: int, *flags: Array | int) -> Array | int:
     """Return the written bytes of a register, from those of its parts of one size."""
     flags_of_register: Array | int = WRITTEN << size * len(flags) & WRITTEN
-    for at, part_flags in enumerate(flags):
-        flags_of_register = flags_of_register | (part_flags & (1 << size) - 1) << size * at
+    for index, part_flags in enumerate(flags):
+        flags_of_register = flags_of_register | (part_flags & (1 << size) - 1) << size * index
     return flags_of_register
 
 
 def _permute_flags(selector: Array, first: Array | int, second: Array | int) -> Array:
     """Return which bytes that `prmt` selects are written, from those of its operands."""
     pair, result = (first & 15) | (second & 15) << 4, np.zeros(np.shape(selector), np.uint8) | 0xF0
-    for at in range(4):
-        result |= ((pair >> (selector >> np.uint32(4 * at) & np.uint32(7)).astype(np.uint8) & 1) << at).astype(np.uint8)
+    for byte in range(4):
+        result |= ((pair >> (selector >> np.uint32(4 * byte) & np.uint32(7)).astype(np.uint8) & 1) << byte).astype(
+            np.uint8
+        )
     return result
 
 

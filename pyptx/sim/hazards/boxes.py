@@ -38,12 +38,12 @@ class Boxes:
         self._coordinates: dict[tuple[int, TensorMap], Coordinates] = {}
 
     def record_boxes(
-        self, grid: Grid, threads: Ints, place: Place, tensor: TensorMap, at: Ints, outside: Mask | None
+        self, grid: Grid, threads: Ints, place: Place, tensor: TensorMap, starts: Ints, outside: Mask | None
     ) -> None:
-        """Record one box per thread. `at` has a row of coordinates per dimension; `outside` marks the boxes without an
-        element inside, None if there is none."""
+        """Record one box per thread. `starts` has a row of coordinates per dimension; `outside` marks the boxes without
+        an element inside, None if there is none."""
         coordinates = self._coordinates.get((grid.number, tensor))
-        low, high, step = at.min(1), at.max(1), np.gcd.reduce(at, axis=1)
+        low, high, step = starts.min(1), starts.max(1), np.gcd.reduce(starts, axis=1)
         if coordinates is None:
             coordinates = self._coordinates[grid.number, tensor] = Coordinates(low, high, step)
         else:
@@ -52,12 +52,12 @@ class Boxes:
         if outside is not None and outside.any():
             if coordinates.first is None:
                 first = int(np.argmax(outside))
-                coordinates.first = place, int(threads[first]), at[:, first]
+                coordinates.first = place, int(threads[first]), starts[:, first]
             coordinates.count += int(outside.sum())
 
-    def report_outside(self, place: Place, thread: int, tensor: TensorMap, at: Ints) -> None:
+    def report_outside(self, place: Place, thread: int, tensor: TensorMap, start: Ints) -> None:
         """Report a copy that moves nothing, as its box is outside the tensor."""
-        self.state.report(rules.EMPTY_COPY, place, f"{_locate_box(tensor, at)} is outside", thread=thread)
+        self.state.report(rules.EMPTY_COPY, place, f"{_locate_box(tensor, start)} is outside", thread=thread)
 
     def finish(self, grid: Grid) -> None:
         """Report the coordinates that look swapped or scaled at the end of a grid."""
@@ -65,14 +65,14 @@ class Boxes:
             coordinates, tensor = self._coordinates.pop(key), key[1]
             cause = next(_list_causes(tensor, coordinates), None) if coordinates.first is not None else None
             if coordinates.first is not None and cause is not None:
-                place, thread, at = coordinates.first
-                detail = f"{_locate_box(tensor, at)} is outside, {cause[0]}"
+                place, thread, start = coordinates.first
+                detail = f"{_locate_box(tensor, start)} is outside, {cause[0]}"
                 self.state.report(rules.LOST_BOX, place, detail, thread=thread, count=coordinates.count, help=cause[1])
 
 
-def _locate_box(tensor: TensorMap, at: Ints) -> str:
+def _locate_box(tensor: TensorMap, start: Ints) -> str:
     box, size = (" x ".join(map(str, values)) for values in (tensor.box, tensor.dims))
-    return f"the box of {box} elements at ({', '.join(map(str, at.tolist()))}) of the {size} tensor"
+    return f"the box of {box} elements at ({', '.join(map(str, start.tolist()))}) of the {size} tensor"
 
 
 def _list_causes(tensor: TensorMap, coordinates: Coordinates) -> Iterator[tuple[str, str]]:

@@ -200,9 +200,9 @@ class ClockRows:
             return numbers
         warps = self.row_warp[rows]
         lanes = (self._row_of.reshape(-1, 32)[warps] == rows[:, None]).sum(axis=1)
-        for at in np.flatnonzero(counts < lanes).tolist():
-            members = threads[self._row_of[threads] == numbers[at]]
-            numbers[at] = self._split(numbers[at], int(warps[at]), members)
+        for index in np.flatnonzero(counts < lanes).tolist():
+            members = threads[self._row_of[threads] == numbers[index]]
+            numbers[index] = self._split(numbers[index], int(warps[index]), members)
         return numbers
 
     def _split(self, row: int, warp: int, threads: Ints) -> int:

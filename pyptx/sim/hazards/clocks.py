@@ -270,18 +270,18 @@ class Clocks(ClockRows):
         rows = np.array(self.isolate_rows(threads))
         warps = self.row_warp[rows].astype(np.int64)
         columns = (warps * 32 - self.first_thread[warps] + 1)[:, None, None] + np.arange(32)
-        at = rows[:, None, None], np.arange(KINDS)[:, None], columns
-        before = self._table[at]
+        cells = rows[:, None, None], np.arange(KINDS)[:, None], columns
+        before = self._table[cells]
         self.acquire(threads, stamp)
-        self._table[at] = before
+        self._table[cells] = before
 
     def learn(self, threads: Ints, column: int, time: int, kinds: Sequence[int] = range(BEFORE)) -> None:
         """Let threads know a channel of their own cluster up to a time. `tcgen05` fences are still needed."""
         self._row_stamps.clear()
         rows = self.isolate_rows(threads)
         self.dirty[rows] = True
-        at = np.array(rows)[:, None], np.array(kinds), column
-        self._table[at] = np.maximum(self._table[at], time)
+        cells = np.array(rows)[:, None], np.array(kinds), column
+        self._table[cells] = np.maximum(self._table[cells], time)
 
     def learn_each(self, groups: Sequence[Group], columns: Ints, time: int) -> None:
         """Let the threads of each group know the group's channel up to a time."""
@@ -389,26 +389,26 @@ class Clocks(ClockRows):
         copies = self.copy_column[warps]
         if len(warps) % ctas or (copies.any() and not copies.all()):
             return False
-        at, rows = np.arange(ctas)[:, None], self.base_row[warps].reshape(ctas, -1)
+        cta_index, rows = np.arange(ctas)[:, None], self.base_row[warps].reshape(ctas, -1)
         present = ((masks[:, None] >> np.arange(32)) & 1).astype(np.int32).reshape(ctas, -1)
         threads = (warps[:, None] * 32 + np.arange(32)).reshape(ctas, -1)
         columns = self.find_columns(threads)
         clock, floors = self._table[rows].max(axis=1), self._floors[rows]
         cta_floors = floors.max(axis=1)
-        clock[at, RAN, columns] = np.maximum(clock[at, RAN, columns], present * self.now)
+        clock[cta_index, RAN, columns] = np.maximum(clock[cta_index, RAN, columns], present * self.now)
         cta_floors[:, ORDER, : CTA + 1] = self.now
         for index, kind in enumerate(CROSS):
-            crossings = np.maximum(clock[at, kind, columns], present * self.crossed_own[threads, index])
+            crossings = np.maximum(clock[cta_index, kind, columns], present * self.crossed_own[threads, index])
             crossings = np.maximum(crossings, np.repeat(floors[:, :, kind, : CTA + 1].max(axis=2), 32, axis=1))
             crossings = np.maximum(crossings, cta_floors[:, kind, CTA : CTA + 1])
-            clock[at, kind, columns] = crossings
+            clock[cta_index, kind, columns] = crossings
             cta_floors[:, kind, : CTA + 1] = crossings.min(axis=1)[:, None]
         if copies.any():
             columns = copies.repeat(32).reshape(ctas, -1) + columns - 1
             for index, kinds in enumerate(((*ORDER, RAN), (CROSSED_SHARED,), (CROSSED_GLOBAL,))):
                 for kind in kinds:
                     copy_times = present * self.copied_own[threads, index]
-                    clock[at, kind, columns] = np.maximum(clock[at, kind, columns], copy_times)
+                    clock[cta_index, kind, columns] = np.maximum(clock[cta_index, kind, columns], copy_times)
         self._table[rows], self._floors[rows], self.dirty[rows] = clock[:, None], cta_floors[:, None], False
         return True
 

@@ -81,13 +81,15 @@ def knows_accesses(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
         positions = np.flatnonzero((lane == ALL_LANES) & ~is_known)
         if len(positions):
             is_known[positions] = _knows_all_lanes(state, record[positions], threads[positions], kind)
-        for at in np.flatnonzero((lane == CROWD) & ~is_known).tolist():
-            is_known[at] = _knows_crowd(state, int(record[at]), int(threads[at]), kind)
+        for index in np.flatnonzero((lane == CROWD) & ~is_known).tolist():
+            is_known[index] = _knows_crowd(state, int(record[index]), int(threads[index]), kind)
     if foreign:
-        for at in np.flatnonzero(~is_known & ~same_cluster & ~several).tolist():
-            theirs = foreign.get(int(row[at]), {}).get(int(domain[at]))
-            at_column = int(records.column[record[at]] + lane[at])
-            is_known[at] = theirs is not None and at_column < theirs.shape[1] and theirs[kind, at_column] >= time[at]
+        for index in np.flatnonzero(~is_known & ~same_cluster & ~several).tolist():
+            theirs = foreign.get(int(row[index]), {}).get(int(domain[index]))
+            foreign_column = int(records.column[record[index]] + lane[index])
+            is_known[index] = (
+                theirs is not None and foreign_column < theirs.shape[1] and theirs[kind, foreign_column] >= time[index]
+            )
     return is_known
 
 
@@ -181,8 +183,8 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
         if not suspects.any():
             return suspects
         if not suspects.all():
-            at = np.flatnonzero(suspects)
-            suspects[at] = clashes(state, access, refs[at], threads[at])
+            indices = np.flatnonzero(suspects)
+            suspects[indices] = clashes(state, access, refs[indices], threads[indices])
             return suspects
     good = precedes(state, refs, threads)
     far = _is_other_cta(state, refs, threads) & (flags & WRITES != 0) & good & (records.operation[record] == 0)
@@ -254,7 +256,7 @@ def all_follow_fences(state: State, access: Access, refs: Ints, threads: Ints) -
         return False
     number, warps = records.access[record], threads >> 5
     kinds = np.unique(number)
-    odd = any(records.accesses[int(at)].family is not Family.THREAD for at in kinds)
+    odd = any(records.accesses[int(kind)].family is not Family.THREAD for kind in kinds)
     if odd or np.count_nonzero(records.operation[record]) or records.has_any_flag(kinds, LIVE_BARRIER | READONLY):
         return False
     column, span = records.column[record] + lane, clocks.cta_span[warps]

@@ -60,9 +60,9 @@ def bulk_load_all(
     sources = _make_records(copies, reads.access, threads, columns[::targets_per_copy], operations)
     record_numbers = _make_records(copies, writing, issuers, columns, operations.repeat(targets_per_copy))
     far = starts // grid.shared_stride != (issuers - grid.first_thread) // grid.stride
-    for at in np.flatnonzero(far).tolist():
-        target_bytes = Bytes.run(Space.SHARED, int(starts[at]), size)
-        copies.lifetimes.record_remote(place, int(issuers[at]), target_bytes, int(record_numbers[at]) * 64)
+    for index in np.flatnonzero(far).tolist():
+        target_bytes = Bytes.run(Space.SHARED, int(starts[index]), size)
+        copies.lifetimes.record_remote(place, int(issuers[index]), target_bytes, int(record_numbers[index]) * 64)
     for record, (thread, address) in zip(record_numbers.tolist(), pairs, strict=True):
         copies.lifetimes.end_with(place, thread, address, record * 64)
     reads.store(copies.tiles, sources)
@@ -73,9 +73,13 @@ def bulk_load_all(
             barrier.copied_bytes += size
     slots = (targets // grid.shared_stride).tolist()
     numbers = operations.tolist()
-    for at, (number, thread, record) in enumerate(zip(numbers, threads.tolist(), sources.tolist(), strict=True)):
+    for index, (number, thread, record) in enumerate(zip(numbers, threads.tolist(), sources.tolist(), strict=True)):
         copies.loads[number] = Load(
-            thread, place, ends[at * targets_per_copy : at * targets_per_copy + targets_per_copy], [record], slots[at]
+            thread,
+            place,
+            ends[index * targets_per_copy : index * targets_per_copy + targets_per_copy],
+            [record],
+            slots[index],
         )
     return numbers
 

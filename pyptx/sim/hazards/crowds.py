@@ -33,9 +33,9 @@ class Crowds:
         crowd = self._single.get(record)
         if crowd is not None:
             return crowd
-        at = bisect_right(self._firsts, record) - 1
-        columns, ends, time = self._like[at]
-        index = record - self._firsts[at]
+        position = bisect_right(self._firsts, record) - 1
+        columns, ends, time = self._like[position]
+        index = record - self._firsts[position]
         members = columns[int(ends[index - 1]) if index else 0 : int(ends[index])]
         return members, np.full(len(members), time)
 

@@ -126,9 +126,9 @@ class Hazards:
         else:
             grid.shared.begin()
         domains: list[Domain] = []
-        for at in range(0, len(slots), grid.cluster):
-            mine = list(slots[at : at + grid.cluster])
-            domains += [state.add_domain(grid, mine, list(ctas[at : at + grid.cluster]))] * len(mine)
+        for first in range(0, len(slots), grid.cluster):
+            mine = list(slots[first : first + grid.cluster])
+            domains += [state.add_domain(grid, mine, list(ctas[first : first + grid.cluster]))] * len(mine)
         numbers, firsts = (
             np.array(list(values)) for values in ((d.number for d in domains), (d.first_thread for d in domains))
         )

@@ -80,11 +80,11 @@ class Layouts:
         ends = rows.blocks[:, [0, -1]] * rows.width
         ends[:, 1] += rows.width - 1
         numbers = granule_fillers[ends]
-        for at in np.flatnonzero((numbers != 0).any(1)).tolist():
-            fillers = [self._copies[number] for number in set(numbers[at].tolist()) - self._by_rows]
+        for index in np.flatnonzero((numbers != 0).any(1)).tolist():
+            fillers = [self._copies[number] for number in set(numbers[index].tolist()) - self._by_rows]
             if any(copy_mode is not mode or _is_mistyped(dtype, kind) for _, copy_mode, dtype in fillers):
-                cells = (rows.blocks[at][:, None] * rows.width + np.arange(rows.width)).ravel()
-                self._compare(grid, int(threads[at]), place, cells, mode, low, kind)
+                cells = (rows.blocks[index][:, None] * rows.width + np.arange(rows.width)).ravel()
+                self._compare(grid, int(threads[index]), place, cells, mode, low, kind)
 
     def _compare(
         self, grid: Grid, thread: int, place: Place, cells: Ints, mode: Swizzle, low: int, kind: str
@@ -143,8 +143,8 @@ class Layouts:
             -1, 8
         )
         # Some rows of a matrix may lack a mode, where the swizzle happens to be even.
-        at = np.arange(len(writers_index)), np.argmax(writers_index >= 0, axis=1)
-        numbers, granules, row_writers = numbers[at], granules[at], writers_index[at]
+        selection = np.arange(len(writers_index)), np.argmax(writers_index >= 0, axis=1)
+        numbers, granules, row_writers = numbers[selection], granules[selection], writers_index[selection]
         wrong = ((writers_index == row_writers[:, None]) | (writers_index < 0)).all(1) & (
             (writers_index >= 0).sum(1) >= _SOME_ROWS
         )

@@ -70,8 +70,8 @@ class Lifetimes:
             return
         slots = addresses // grid.shared_stride
         far = np.flatnonzero(slots != (threads - grid.first_thread) // grid.stride)
-        for at in far.tolist():
-            self.record_remote(place, int(threads[at]), Bytes.run(Space.SHARED, int(addresses[at]), 1), 0)
+        for index in far.tolist():
+            self.record_remote(place, int(threads[index]), Bytes.run(Space.SHARED, int(addresses[index]), 1), 0)
 
     def _check_started(self, place: Place, thread: int, grid: Grid, slot: int) -> None:
         state = self.state

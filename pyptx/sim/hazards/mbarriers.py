@@ -80,12 +80,12 @@ class Barrier:
 
     def record_arrivals(self, group: Group, phase: int) -> None:
         """Record that threads arrive in a phase."""
-        size, at = len(self.arrival_phases), group.first - self.first_thread
+        size, position = len(self.arrival_phases), group.first - self.first_thread
         if len(group) > 1:
             places = group.threads - self.first_thread
             self.arrival_phases[places[(places >= 0) & (places < size)]] = phase
-        elif 0 <= at < size:
-            self.arrival_phases[at] = phase
+        elif 0 <= position < size:
+            self.arrival_phases[position] = phase
 
 
 class MBarriers:
@@ -140,8 +140,8 @@ class MBarriers:
             if len(self._visible_until) >= _MOST_VISIBLE:
                 self._visible_until.clear()
             self._visible_until[query] = time
-        for at in np.flatnonzero(~good).tolist():
-            good[at] = self.barriers.is_init_visible(int(unknown[at]), barrier.address)
+        for index in np.flatnonzero(~good).tolist():
+            good[index] = self.barriers.is_init_visible(int(unknown[index]), barrier.address)
         barrier.knows_init[unknown[good] - first] = True
         if not good.all():
             thread = int(unknown[~good][0])
@@ -165,12 +165,12 @@ class MBarriers:
         state = self.state
         grid = state.find_grid(threads[0])
         fresh: list[int] = []
-        for at, (thread, address) in enumerate(zip(threads, addresses, strict=True)):
+        for index, (thread, address) in enumerate(zip(threads, addresses, strict=True)):
             if not 1 <= count <= limit:
                 state.report(rules.COUNT_RANGE, place, f"count {count}", thread=thread)
             old = self.live.get((grid.number, address))
             if old is None:
-                fresh.append(at)
+                fresh.append(index)
                 continue
             detail = f"{self.describe_barrier(old)} in phase {old.phase}, {old.pending} arrivals pending"
             help = _ONE_THREAD if old.place == place and old.init_thread != thread else ""
@@ -464,8 +464,10 @@ class MBarriers:
         clocks = self.state.clocks
         row = int(clocks.row_of[group.first])
         last = bisect_right(barrier.times, int(clocks.table[row, RAN, barrier.column])) - 1
-        at = group.first - barrier.first_thread
-        last = max(last, int(barrier.arrival_phases[at]) - 1 if 0 <= at < len(barrier.arrival_phases) else last)
+        position = group.first - barrier.first_thread
+        last = max(
+            last, int(barrier.arrival_phases[position]) - 1 if 0 <= position < len(barrier.arrival_phases) else last
+        )
         intended_phase = last + 1 if (last + 1) & 1 == parity else last
         if actual_phase >= intended_phase + 2 and not self._knows_arrivals(barrier, row, actual_phase - 1):
             detail = (

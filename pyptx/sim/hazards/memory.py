@@ -167,11 +167,11 @@ class Memory:
         if first and int(addresses.min()) >= first[1] and int(addresses.max()) < first[1] + first[0].size:
             return [(None, *first)]
         buffers: dict[int, tuple[Shadow, int, list[int]]] = {}
-        for at, address in enumerate(addresses.tolist()):
+        for index, address in enumerate(addresses.tolist()):
             hit = self.state.find_shadow(space, grid, address)
             if hit:
-                buffers.setdefault(hit[1], (*hit, []))[2].append(at)
-        return [(np.array(at, np.int64), shadow, base) for shadow, base, at in buffers.values()]
+                buffers.setdefault(hit[1], (*hit, []))[2].append(index)
+        return [(np.array(indices, np.int64), shadow, base) for shadow, base, indices in buffers.values()]
 
     def _access_cells(
         self, access: Access, group: Group, shadow: Shadow, plane: Plane, cells: Ints, benign: Benign, operation: int,
@@ -304,20 +304,20 @@ class Memory:
     def _compare_some(
         self, access: Access, threads: Ints, last: Refs, cells: Ints, plane: Plane, suspects: Mask
     ) -> None:
-        at = np.flatnonzero(suspects)
-        refs, issuers = last[at].astype(np.int64), threads[at]
+        indices = np.flatnonzero(suspects)
+        refs, issuers = last[indices].astype(np.int64), threads[indices]
         if all_follow_plainly(self.state, access, refs, issuers):
             return
         bad = clashes(self.state, access, refs, issuers)
         if plane.strong and bad.any() and not access.async_proxy:
-            bad[bad] = ~are_observed(self.state, self.readers, plane, cells[at][bad], refs[bad], issuers[bad])
+            bad[bad] = ~are_observed(self.state, self.readers, plane, cells[indices][bad], refs[bad], issuers[bad])
         if access.writes and self._unchanged is not None and bad.any():
             # If warps repeat a store of one instruction with equal values, it does not matter which is last.
             again = bad & (self.state.records.access[refs >> 6] == self.state.records.number_access(access))
             if again.any():
                 bad[again] = ~self._unchanged(issuers[again])
         if bad.any():
-            self.report(access, refs[bad], issuers[bad], cells[at][bad], plane)
+            self.report(access, refs[bad], issuers[bad], cells[indices][bad], plane)
 
     def _compare_readers(self, access: Access, group: Group, plane: Plane, cells: Ints, first: Refs) -> None:
         """Compare with the readers of cells; `first` are those in the first slot. Strong writes are among them, and a
@@ -329,21 +329,21 @@ class Memory:
                 refs = np.where(records.is_write(refs), refs, 0).astype(np.int32)
             if np.count_nonzero(refs):
                 self._compare(access, group, refs, cells, plane)
-        at, spill_refs = self.readers.find_spilled(plane, cells, self._match_strong(access))
+        indices, spill_refs = self.readers.find_spilled(plane, cells, self._match_strong(access))
         if not access.writes:
             is_write = records.is_write(spill_refs)
-            at, spill_refs = at[is_write], spill_refs[is_write]
-        if len(at):
-            subgroup = group[at]
+            indices, spill_refs = indices[is_write], spill_refs[is_write]
+        if len(indices):
+            subgroup = group[indices]
             self._refresh(subgroup)
-            self._compare(access, subgroup, spill_refs, cells[at], plane)
-        for at, refs in self.readers.list_sets(plane, cells):
-            subgroup = group[at]
+            self._compare(access, subgroup, spill_refs, cells[indices], plane)
+        for indices, refs in self.readers.list_sets(plane, cells):
+            subgroup = group[indices]
             self._refresh(subgroup)
             for ref in refs:
-                member_refs = np.full(len(at), ref, np.int32)
+                member_refs = np.full(len(indices), ref, np.int32)
                 if access.writes or records.is_write(member_refs[:1])[0]:
-                    self._compare(access, subgroup, member_refs, cells[at], plane)
+                    self._compare(access, subgroup, member_refs, cells[indices], plane)
 
     # Findings
 
@@ -481,8 +481,11 @@ class Memory:
         shared = np.flatnonzero((cells[order][1:] == cells[order][:-1]) & (owners[order][1:] != owners[order][:-1]))
         if not len(shared):
             return
-        at, before = int(order[shared[0] + 1]), int(order[shared[0]])
-        thread, location = int(group.threads[at]), self._locate(access, plane, int(cells[at]), int(group.threads[at]))
+        index, before = int(order[shared[0] + 1]), int(order[shared[0]])
+        thread, location = (
+            int(group.threads[index]),
+            self._locate(access, plane, int(cells[index]), int(group.threads[index])),
+        )
         peer = self.state.describe_thread(int(group.threads[before]))
         detail = f"{access.verb} {location}, and so does {peer}: scope {access.scope} does not include both threads"
         self.state.report(

@@ -25,19 +25,19 @@ def are_observed(state: State, readers: Readers, plane: Plane, cells: Ints, refs
     if not is_observed.any():
         return is_observed
     is_read, is_overwritten = np.zeros((2, len(refs)), np.bool_)
-    for at, others in _list_accesses(readers, plane, cells):
-        at, others = at[is_observed[at]], others[is_observed[at]]
-        mine, is_other = refs[at], others != refs[at]
+    for indices, others in _list_accesses(readers, plane, cells):
+        indices, others = indices[is_observed[indices]], others[is_observed[indices]]
+        mine, is_other = refs[indices], others != refs[indices]
         time, own_time = records.time[others >> 6], records.time[mine >> 6]
         is_plain_write = _has(state, others, WRITES) & ~_has(state, others, READS)
-        np.logical_or.at(is_overwritten, at, is_plain_write & is_other & (time >= own_time))
+        np.logical_or.at(is_overwritten, indices, is_plain_write & is_other & (time >= own_time))
         # Nothing was written after the last write, even at the same time.
-        later = (time > own_time) | ((others == last[at]) & is_other & _has(state, others, WRITES))
+        later = (time > own_time) | ((others == last[indices]) & is_other & _has(state, others, WRITES))
         later &= _has(state, others, STRONG | READS) & _are_mutual(state, mine, others)
-        later &= _share_cta(state, records.get_warps(others >> 6), threads[at] >> 5)
-        later &= records.get_domains(others >> 6) == state.clocks.domain_of[threads[at] >> 5]
-        later[later] = precedes(state, others[later], threads[at[later]])
-        np.logical_or.at(is_read, at, later)
+        later &= _share_cta(state, records.get_warps(others >> 6), threads[indices] >> 5)
+        later &= records.get_domains(others >> 6) == state.clocks.domain_of[threads[indices] >> 5]
+        later[later] = precedes(state, others[later], threads[indices[later]])
+        np.logical_or.at(is_read, indices, later)
     return is_observed & is_read & ~is_overwritten
 
 
@@ -67,8 +67,8 @@ def _list_accesses(readers: Readers, plane: Plane, cells: Ints) -> Iterator[tupl
     everywhere = np.arange(len(cells))
     for slot in (plane.write, *plane.reads):
         yield everywhere, slot[cells].astype(np.int64)
-    at, refs = readers.find_spilled(plane, cells)
-    yield at, refs.astype(np.int64)
-    for at, members in readers.list_sets(plane, cells):
+    indices, refs = readers.find_spilled(plane, cells)
+    yield indices, refs.astype(np.int64)
+    for indices, members in readers.list_sets(plane, cells):
         for member in members:
-            yield at, np.full(len(at), member, np.int64)
+            yield indices, np.full(len(indices), member, np.int64)

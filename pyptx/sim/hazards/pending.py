@@ -51,7 +51,7 @@ class Pending:
         if len(pending):
             numbers = records.access[pending]
             kinds: list[int] = np.unique(numbers).tolist()
-            shared = [at for at in kinds if records.accesses[at].space is Space.SHARED]
+            shared = [number for number in kinds if records.accesses[number].space is Space.SHARED]
             pending = pending[np.isin(numbers, shared) & (records.get_flags(pending) & LIVE_BARRIER == 0)]
         operations = np.concatenate([self._operations, pending])
         lives = records.tag[operations] >> 7
@@ -68,12 +68,12 @@ class Pending:
         knows = (records.operation[operations] != 0) & (records.get_flags(operations) & READONLY == 0)
         by_lanes = records.get_families(operations) == Family.CP_ASYNC
         for selection, lanes in ((~by_lanes, np.zeros(1, np.int64)), (by_lanes, np.arange(32))):
-            at = np.flatnonzero(knows & selection)
-            if len(at):
-                columns = records.column[operations[at]].astype(np.int64)[:, None, None] + lanes
-                times = clocks.table[clocks.base_row[warps[at]][:, :, None], SEEN, columns]
-                good = (times >= records.time[operations[at]][:, None, None]) | has_ended[at][:, :, None]
+            indices = np.flatnonzero(knows & selection)
+            if len(indices):
+                columns = records.column[operations[indices]].astype(np.int64)[:, None, None] + lanes
+                times = clocks.table[clocks.base_row[warps[indices]][:, :, None], SEEN, columns]
+                good = (times >= records.time[operations[indices]][:, None, None]) | has_ended[indices][:, :, None]
                 if len(lanes) > 1:
-                    good |= (records.mask[operations[at]][:, None, None] >> lanes) & 1 == 0
-                knows[at] = np.logical_and.reduce(good.reshape(len(at), -1), axis=1)
+                    good |= (records.mask[operations[indices]][:, None, None] >> lanes) & 1 == 0
+                knows[indices] = np.logical_and.reduce(good.reshape(len(indices), -1), axis=1)
         return knows

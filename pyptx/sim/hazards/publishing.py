@@ -59,11 +59,11 @@ def _write_floors(clocks: Clocks, clock: Clock, floors: Clock, warps: Ints, grou
     warp."""
     first = clocks.first_thread[warps]
     lanes = (warps * 32 - first + 1)[:, None, None] + np.arange(32)
-    at = group_of_row[:, None, None], np.arange(FLOORED)[:, None], lanes
+    cells = group_of_row[:, None, None], np.arange(FLOORED)[:, None], lanes
     if distinct:
-        clock[at] = np.maximum(clock[at], floors[:, :, WARP, None])
+        clock[cells] = np.maximum(clock[cells], floors[:, :, WARP, None])
     else:
-        np.maximum.at(clock, at, floors[:, :, WARP, None])
+        np.maximum.at(clock, cells, floors[:, :, WARP, None])
     spans = clocks.cta_span[warps]
     for low in np.unique(spans[:, 0]).tolist():
         group = np.flatnonzero(spans[:, 0] == low)

@@ -45,9 +45,9 @@ class Ranges:
         """Return the positions of the first range and of one of the other's that overlap."""
         if not len(self.starts) or not len(other.starts):
             return None
-        at = np.searchsorted(other.ends, self.starts, "right")
-        hits = np.flatnonzero(np.append(other.starts, np.iinfo(np.int64).max)[at] < self.ends)
-        return (int(hits[0]), int(at[hits[0]])) if len(hits) else None
+        indices = np.searchsorted(other.ends, self.starts, "right")
+        hits = np.flatnonzero(np.append(other.starts, np.iinfo(np.int64).max)[indices] < self.ends)
+        return (int(hits[0]), int(indices[hits[0]])) if len(hits) else None
 
     def subtract(self, others: Sequence[Ranges]) -> Ranges:
         """Return the ranges that no range of the others overlaps."""
@@ -96,11 +96,12 @@ class AccessedMemory:
         for mine, theirs, writes, other_writes in self._pair(other):
             hit = mine.find_overlap(theirs)
             if hit is not None:
-                at, other_at = hit
-                start = int(max(mine.starts[at], theirs.starts[other_at]))
-                end = int(min(mine.ends[at], theirs.ends[other_at]))
+                index, other_index = hit
+                start = int(max(mine.starts[index], theirs.starts[other_index]))
+                end = int(min(mine.ends[index], theirs.ends[other_index]))
                 return Overlap(
-                    start, end, writes, other_writes, self._get_access(mine, at), other._get_access(theirs, other_at)
+                    start, end, writes, other_writes,
+                    self._get_access(mine, index), other._get_access(theirs, other_index),
                 )  # fmt: skip
         return None
 
@@ -123,8 +124,8 @@ class AccessedMemory:
                 yield weak, other.strong_reads, True, False
                 yield strong, other.reads, True, False
 
-    def _get_access(self, ranges: Ranges, at: int) -> Access | None:
-        source = int(ranges.sources[at])
+    def _get_access(self, ranges: Ranges, index: int) -> Access | None:
+        source = int(ranges.sources[index])
         return self.accesses[source] if source != _NOBODY else None
 
 
@@ -174,7 +175,7 @@ def _find_known(state: State, stamp: Stamp, refs: Refs) -> Mask:
     records = state.records
     unique, inverse = np.unique(refs, return_inverse=True)
     is_known = np.zeros(len(unique), np.bool_)
-    for at, ref in enumerate(unique.tolist()):
+    for index, ref in enumerate(unique.tolist()):
         record, lane = ref >> 6, ref & 63
         domain = int(records.get_domains(np.array([record]))[0])
         clock = stamp.clock if domain == stamp.domain else stamp.foreign.get(domain)
@@ -183,7 +184,7 @@ def _find_known(state: State, stamp: Stamp, refs: Refs) -> Mask:
             columns, times = records.crowds[record]
         elif lane == ALL_LANES:
             columns = records.column[record] + np.flatnonzero((records.mask[record] >> np.arange(32)) & 1)
-        is_known[at] = (
+        is_known[index] = (
             clock is not None and columns.max() < clock.shape[1] and bool((clock[SEEN, columns] >= times).all())
         )
     return is_known[inverse.reshape(-1)]
@@ -202,5 +203,5 @@ def _list_references(shadow: Shadow) -> Iterator[tuple[Ints, Refs, int]]:
             if len(used):
                 yield cells[used] * SIZES[level] + shadow.base, refs[used], SIZES[level]
         if plane.spill is not None:
-            at, refs = plane.spill.find(cells)
-            yield cells[at] * SIZES[level] + shadow.base, refs, SIZES[level]
+            indices, refs = plane.spill.find(cells)
+            yield cells[indices] * SIZES[level] + shadow.base, refs, SIZES[level]

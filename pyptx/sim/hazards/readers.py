@@ -185,8 +185,8 @@ class Readers:
             cells, refs = cells[is_repeat], refs[is_repeat]
             is_left = ~self._fold(plane, unique_cells, new)
             for slot in range(SLOTS):
-                slot_refs, at = plane.get_slot(slot), np.flatnonzero(is_left)
-                free = at[slot_refs[unique_cells[at]] == 0]
+                slot_refs, indices = plane.get_slot(slot), np.flatnonzero(is_left)
+                free = indices[slot_refs[unique_cells[indices]] == 0]
                 slot_refs[unique_cells[free]] = new[free]
                 is_left[free] = False
             sets = self._select_sets(plane)
@@ -241,11 +241,11 @@ class Readers:
         spill, records = plane.spill, self.state.records
         if spill is None or (exclude is not None and all(exclude[number] for number in spill.numbers)):
             return np.zeros(0, np.int64), np.zeros(0, np.int32)
-        at, refs = spill.find(cells)
+        indices, refs = spill.find(cells)
         if exclude is None:
-            return at, refs
+            return indices, refs
         selection = ~exclude[records.access[refs >> 6]]
-        return at[selection], refs[selection]
+        return indices[selection], refs[selection]
 
     def _fold(self, plane: Plane, cells: Ints, refs: Refs) -> Mask:
         """Merge readers with earlier ones of the same instruction into one crowd per cell. Tell which cells have
@@ -261,8 +261,8 @@ class Readers:
         is_folded = alike.any(axis=0)
         if not is_folded.any():
             return is_folded
-        slots, at = np.nonzero(alike[:, is_folded])
-        crowds = self._unite(refs[is_folded], at, old[:, is_folded][slots, at])
+        slots, positions = np.nonzero(alike[:, is_folded])
+        crowds = self._unite(refs[is_folded], positions, old[:, is_folded][slots, positions])
         for slot, slot_refs in enumerate(plane.reads):
             slot_refs[cells[alike[slot]]] = 0
         target = alike.argmax(axis=0)[is_folded]
@@ -270,13 +270,13 @@ class Readers:
             plane.reads[slot][cells[is_folded][target == slot]] = crowds[target == slot]
         return is_folded
 
-    def _unite(self, refs: Refs, at: Ints, earlier_refs: Ints) -> Refs:
-        """Return crowds of the threads of each reference and of the earlier ones; `at` are the positions that those
-        join."""
+    def _unite(self, refs: Refs, positions: Ints, earlier_refs: Ints) -> Refs:
+        """Return crowds of the threads of each reference and of the earlier ones; `positions` are those that the
+        earlier ones join."""
         records = self.state.records
         every = np.concatenate([refs.astype(np.int64), earlier_refs])
         owner, columns, times = self._expand_members(every)
-        owner = np.concatenate([np.arange(len(refs)), at])[owner]
+        owner = np.concatenate([np.arange(len(refs)), positions])[owner]
         order = np.lexsort((times, columns, owner))
         owner, columns, times = owner[order], columns[order], times[order]
         last = np.append((owner[1:] != owner[:-1]) | (columns[1:] != columns[:-1]), True)
@@ -314,19 +314,19 @@ class Readers:
         if len(before) == 1 and before[0] and self._follows(int(before[0]), int(threads[0]), int(refs[0])):
             return np.ones(1, np.bool_)
         free = (before == 0) | (before == refs)
-        at = np.flatnonzero(~free)
-        if not len(at):
+        indices = np.flatnonzero(~free)
+        if not len(indices):
             return free
-        old, reader_threads = before[at].astype(np.int64), threads[at]
-        alike = records.get_kinds(old >> 6) == records.get_kinds(refs[at] >> 6)
+        old, reader_threads = before[indices].astype(np.int64), threads[indices]
+        alike = records.get_kinds(old >> 6) == records.get_kinds(refs[indices] >> 6)
         # Only accesses of grids without clusters, where a domain is a CTA, have keys that a floor can reach.
         near = records.get_domains(old >> 6) == clocks.domain_of[reader_threads >> 5]
         early = near & (records.key[old >> 6] <= clocks.get_floors(reader_threads)[:, SEEN, CTA])
         if not early.all():
-            early |= self._is_repeat(old, refs[at].astype(np.int64))
+            early |= self._is_repeat(old, refs[indices].astype(np.int64))
         open_positions = np.flatnonzero(alike & ~early)
         early[open_positions] = precedes(self.state, old[open_positions], reader_threads[open_positions])
-        free[at] = alike & early
+        free[indices] = alike & early
         return free
 
     def _is_repeat(self, old: Ints, new: Ints) -> Mask:
@@ -357,15 +357,15 @@ class Readers:
         pairs, inverse = np.unique(numbers.astype(np.int64) << 32 | refs, return_inverse=True)
         for index, pair in enumerate(pairs):
             ref = int(pair) & 0xFFFFFFFF
-            at = np.flatnonzero(inverse == index)
-            thread = threads[at[:1]]
+            indices = np.flatnonzero(inverse == index)
+            thread = threads[indices[:1]]
             survivors: list[int] = []
             members: tuple[int, ...] = self._sets[int(pair) >> 32]
             for member in members:
                 member_ref = np.array([member], np.int32)
-                if member != ref and not self.find_replaceable(member_ref, thread, refs[at[:1]])[0]:
+                if member != ref and not self.find_replaceable(member_ref, thread, refs[indices[:1]])[0]:
                     survivors.append(member)
-            sets[cells[at]] = self._number_set((*survivors, ref))
+            sets[cells[indices]] = self._number_set((*survivors, ref))
 
     @staticmethod
     def _select_sets(plane: Plane) -> Refs:
@@ -399,14 +399,14 @@ def _select_latest(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
     span = max(int(threads.max()) for _, threads, _, _ in log.entries) - low + 1
     keys = np.concatenate(
         [
-            (cells.astype(np.int64) * span + (threads - low)) * len(times) + at
-            for at, (cells, threads, _, _) in enumerate(log.entries)
+            (cells.astype(np.int64) * span + (threads - low)) * len(times) + index
+            for index, (cells, threads, _, _) in enumerate(log.entries)
         ]
     )
     keys.sort()
     key_pairs = keys // len(times)
     keys = keys[np.append(key_pairs[1:] != key_pairs[:-1], True)]
-    pairs, at = np.divmod(keys, len(times))
+    pairs, indices = np.divmod(keys, len(times))
     cells, threads = np.divmod(pairs, span)
-    order = np.lexsort((threads, numbers[at], cells))
-    return cells[order], numbers[at][order], threads[order] + low, times[at][order]
+    order = np.lexsort((threads, numbers[indices], cells))
+    return cells[order], numbers[indices][order], threads[order] + low, times[indices][order]

@@ -52,7 +52,7 @@ class Rows:
         layer_rows = [(part, Rows(self.blocks[part], self.width)) for part in parts]
         if self._layer is not None or all(rows.disjoint for _, rows in layer_rows):
             return layer_rows
-        return [(np.array([at]), Rows(self.blocks[at : at + 1], self.width)) for at in range(len(self))]
+        return [(np.array([row]), Rows(self.blocks[row : row + 1], self.width)) for row in range(len(self))]
 
     def equals(self, other: Rows) -> bool:
         """Tell whether both have the same cells in the same order."""
@@ -138,9 +138,9 @@ def place_at_bases(granules: Ints, bases: Ints) -> Rows:
     return Rows(blocks + (bases // width)[:, None], width, layer)
 
 
-def get_row_bytes(space: Space, rows: Rows, at: int) -> Bytes:
+def get_row_bytes(space: Space, rows: Rows, row: int) -> Bytes:
     """Return the bytes of a row of granules."""
-    return Bytes(space, rows.list_cells(at) * 16, 16)
+    return Bytes(space, rows.list_cells(row) * 16, 16)
 
 
 def find_level(shadow: Shadow, rows: Rows) -> int | None:
@@ -162,7 +162,7 @@ def list_refs(refs: Refs) -> tuple[Ints, Ints]:
             refs = np.sort(refs, axis=1)
             first, changes = refs[:, 0], refs[:, 1:] != refs[:, :-1]
         if count:
-            at, position = np.nonzero(changes)
-            first, row_of_ref = np.append(first, refs[at, position + 1]), np.append(row_of_ref, at)
+            row, position = np.nonzero(changes)
+            first, row_of_ref = np.append(first, refs[row, position + 1]), np.append(row_of_ref, row)
     firsts = np.flatnonzero(first)
     return row_of_ref[firsts], first[firsts].astype(np.int64)

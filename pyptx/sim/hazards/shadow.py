@@ -299,10 +299,10 @@ class Shadow:
             if slot == 0 or values.any():
                 target.get_slot(slot)[after] = values[:, None]
         if source.spill is not None:
-            at, refs = source.spill.find(before)
-            if len(at):
+            indices, refs = source.spill.find(before)
+            if len(indices):
                 target.spill = target.spill or Spill(source.spill.identify)
-                target.spill.add(after[at].reshape(-1), np.repeat(refs, after.shape[1]))
+                target.spill.add(after[indices].reshape(-1), np.repeat(refs, after.shape[1]))
                 target.spill.numbers |= source.spill.numbers
         if source.sets is not None and source.sets[before].any():
             if target.sets is None:

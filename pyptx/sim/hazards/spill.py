@@ -43,11 +43,14 @@ class Spill:
     def find(self, cells: Ints) -> tuple[Ints, Refs]:
         """Return the readers of cells: the position of each one's cell, and its reference."""
         matches = [
-            (at, part[1][places]) for part in self._parts for at, places in [_find_places(part, cells)] if len(at)
+            (indices, part[1][places])
+            for part in self._parts
+            for indices, places in [_find_places(part, cells)]
+            if len(indices)
         ]
         if not matches:
             return np.zeros(0, np.int64), np.zeros(0, np.int32)
-        return np.concatenate([at for at, _ in matches]), np.concatenate([refs for _, refs in matches])
+        return np.concatenate([indices for indices, _ in matches]), np.concatenate([refs for _, refs in matches])
 
     def forget(self, cells: Ints) -> None:
         """Drop the readers of cells: a write follows all of them."""
@@ -70,7 +73,7 @@ def _find_places(part: tuple[Refs, Refs, Mask], cells: Ints) -> tuple[Ints, Ints
     part_cells, _, alive = part
     first, beyond = np.searchsorted(part_cells, cells, "left"), np.searchsorted(part_cells, cells, "right")
     counts = beyond - first
-    at = np.repeat(np.arange(len(cells)), counts)
-    places = np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+    indices = np.repeat(np.arange(len(cells)), counts)
+    places = np.arange(len(indices)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
     is_alive = alive[places]
-    return at[is_alive], places[is_alive]
+    return indices[is_alive], places[is_alive]

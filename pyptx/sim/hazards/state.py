@@ -195,9 +195,9 @@ class State:
     ) -> None:
         """Register a range of global memory; `fresh`: its bytes are uninitialized until written, except those that
         `initial` marks."""
-        at = bisect_right(self._starts, base)
-        self._starts.insert(at, base)
-        self._buffers.insert(at, Shadow(size, fresh, name, base, exact=False, initial=initial))
+        index = bisect_right(self._starts, base)
+        self._starts.insert(index, base)
+        self._buffers.insert(index, Shadow(size, fresh, name, base, exact=False, initial=initial))
 
     def list_buffers(self) -> list[Shadow]:
         """Return the ranges of global memory that were accessed or registered."""
@@ -245,12 +245,12 @@ class State:
             return grid.shared, 0
         if space is Space.TENSOR:
             return grid.tensor, 0
-        at = bisect_right(self._starts, address) - 1
-        if at < 0 or address >= self._starts[at] + self._buffers[at].size:
+        index = bisect_right(self._starts, address) - 1
+        if index < 0 or address >= self._starts[index] + self._buffers[index].size:
             if self._add_unknown is None or not self._add_unknown(address):
                 return None
-            at = bisect_right(self._starts, address) - 1
-        return self._buffers[at], self._starts[at]
+            index = bisect_right(self._starts, address) - 1
+        return self._buffers[index], self._starts[index]
 
     def begin_operation(self) -> int:
         """Return the number of a new asynchronous operation."""

@@ -42,7 +42,7 @@ class Synchronization:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._at: dict[int, list[Release]] = {}
+        self._releases: dict[int, list[Release]] = {}
         self._last: dict[int, tuple[list[Release], list[Release]]] = {}
         """Per location whose releases all have `.gpu` scope or wider: its releases, and those that include all
         others."""
@@ -65,8 +65,8 @@ class Synchronization:
     def forget_shared(self, low: int, high: int) -> None:
         """Forget the releases in shared memory that starting CTAs reuse."""
         first, last = (_number_locations(Space.SHARED, np.array([address]))[0] for address in (low, high))
-        for location in [number for number in self._at if first <= number < last and number & 1]:
-            del self._at[location]
+        for location in [number for number in self._releases if first <= number < last and number & 1]:
+            del self._releases[location]
 
     def _is_in_scope(self, release: Release, thread: int, scope: Scope) -> bool:
         """Tell whether the scopes of a release and of a strong operation include each other's thread."""
@@ -136,7 +136,7 @@ class Synchronization:
 
     def synchronize_strong(self, access: Access, group: Group, addresses: Ints) -> None:
         """Synchronize threads through a strong access: every load, store and atomic that is not weak."""
-        active = access.sem.releases or access.sem.acquires or self.state.fences or self._at
+        active = access.sem.releases or access.sem.acquires or self.state.fences or self._releases
         if not active:
             return
         threads = group.threads
@@ -147,7 +147,7 @@ class Synchronization:
         lives, observations = self.state.clocks.life_of[threads >> 5].tolist(), self.state.observations
         locations = _number_locations(access.space, addresses)
         for thread, life, location in zip(threads.tolist(), lives, locations, strict=True):
-            location_releases = self._at.get(location, [])
+            location_releases = self._releases.get(location, [])
             knows_all = (
                 reads
                 and bool(location_releases or thread in observations)
@@ -163,15 +163,15 @@ class Synchronization:
         threads and addresses."""
         places, index, counts = np.unique(addresses, return_inverse=True, return_counts=True)
         index = index.reshape(-1)
-        for at in np.flatnonzero(counts > _MANY).tolist():
+        for position in np.flatnonzero(counts > _MANY).tolist():
             self._synchronize_together(
-                access, threads[index == at], _number_locations(access.space, places[at : at + 1])[0]
+                access, threads[index == position], _number_locations(access.space, places[position : position + 1])[0]
             )
         is_small = counts[index] <= _MANY
         return threads[is_small], addresses[is_small]
 
     def _synchronize_together(self, access: Access, threads: Ints, location: int) -> None:
-        location_releases, fences = self._at.get(location, []), self.state.fences
+        location_releases, fences = self._releases.get(location, []), self.state.fences
         if access.writes:
             location_releases = list(location_releases) if access.reads else []
             thread_fences = [fence for thread in threads.tolist() for fence in fences.get(thread, ())]
@@ -179,7 +179,7 @@ class Synchronization:
                 location_releases.append(Release(self.state.clocks.publish(threads), access.scope, int(threads[0])))
             elif thread_fences:
                 location_releases += thread_fences
-            self._at[location] = location_releases = _merge(location_releases)
+            self._releases[location] = location_releases = _merge(location_releases)
         if access.reads and location_releases and not access.red:
             for release in location_releases if access.sem.acquires else ():
                 mine = [thread for thread in threads.tolist() if self._hands_on(release, thread, access.scope)]
@@ -196,8 +196,8 @@ class Synchronization:
         earlier = observed.get(location, location_releases)
         if earlier is not location_releases:
             # What earlier reads of the location observed counts too, though it has been overwritten.
-            kept = [old for old in earlier if not any(new is old or new.covers(old) for new in location_releases)]
-            location_releases = [*location_releases, *kept] if kept else location_releases
+            survivors = [old for old in earlier if not any(new is old or new.covers(old) for new in location_releases)]
+            location_releases = [*location_releases, *survivors] if survivors else location_releases
         if acquires and self._learn_released(access, thread, location, location_releases):
             observed.pop(location, None)
             return True
@@ -211,26 +211,26 @@ class Synchronization:
     ) -> None:  # fmt: skip
         """Let a thread write to a location; an atomic continues its release sequence, and any strong write its own
         releases there. `knows_all`: the thread acquired the whole sequence."""
-        clocks, kept, scope = self.state.clocks, location_releases, access.scope
+        clocks, sequence, scope = self.state.clocks, location_releases, access.scope
         if not access.reads:
-            kept = [release for release in kept if release.thread == thread and release.life == life]
+            sequence = [release for release in sequence if release.thread == thread and release.life == life]
         if releases:
             # It covers what the thread released before.
-            now = [old for old in kept if old.thread != thread or old.life != life or old.scope > scope]
+            now = [old for old in sequence if old.thread != thread or old.life != life or old.scope > scope]
             now.append(Release(clocks.publish_lazily(thread), scope, thread, life, clocks.now))
         else:
             mine = [
                 Release(fence.source, min(fence.scope, scope), thread, life, fence.time)
                 for fence in self.state.fences.get(thread, ())
             ]
-            now = [old for old in kept if old.thread != thread or not any(new.covers(old) for new in mine)]
+            now = [old for old in sequence if old.thread != thread or not any(new.covers(old) for new in mine)]
             now += mine
         if not now:
-            self._at.pop(location, None)
+            self._releases.pop(location, None)
             return
         if len(now) > _MANY:
             now = _merge(now)
-        self._at[location] = now
+        self._releases[location] = now
         if location_releases:
             self._note_last(location, location_releases, now, knows_all and releases, releases and access.reads)
 
@@ -265,13 +265,13 @@ class Synchronization:
 
     def end_sequences(self, access: Access, addresses: Ints) -> None:
         """End the release sequences at the locations of a weak store."""
-        if len(self._at) > _MANY:
+        if len(self._releases) > _MANY:
             for location in _number_locations(access.space, addresses):
-                self._at.pop(location, None)
-        elif self._at:
+                self._releases.pop(location, None)
+        elif self._releases:
             store_locations = set(_number_locations(access.space, addresses))
-            for location in [location for location in self._at if location in store_locations]:
-                del self._at[location]
+            for location in [location for location in self._releases if location in store_locations]:
+                del self._releases[location]
 
     def proxy_fence(self, group: Group, spaces: Sequence[Space]) -> None:
         """Execute `fence.proxy.async` for the spaces it names."""
@@ -316,9 +316,9 @@ class Synchronization:
         clocks, grid = self.state.clocks, self.state.find_grid(group.first)
         if grid.is_dependent and grid.number:
             primary = self.state.grids[grid.number - 1]
-            left = self.find_left(primary)
-            if left is not None:
-                clocks.acquire(group.threads, left)
+            stamp = self.find_left(primary)
+            if stamp is not None:
+                clocks.acquire(group.threads, stamp)
             grid.has_waited, grid.first_covered = True, primary.first_complete
             self.state.uncovered = self.state.uncovered or grid.first_covered > 0
         clocks.learn(group.threads, PRIOR, clocks.tick(), range(KINDS))

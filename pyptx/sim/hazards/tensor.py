@@ -202,8 +202,8 @@ class TensorMemory:
         """Issue the products of several threads, which have the same number of rows of granules in each part."""
         ready = self._compare_operations(threads, place, reads, writes, cta_group)
         if ready is None:
-            for at, thread in enumerate(threads.tolist()):
-                own_reads, own_writes = (_select_share(parts, at, len(threads)) for parts in (reads, writes))
+            for index, thread in enumerate(threads.tolist()):
+                own_reads, own_writes = (_select_share(parts, index, len(threads)) for parts in (reads, writes))
                 self.operate(thread, place, own_reads, own_writes, cta_group)
             return
         state, operations = self.state, self.tiles.begin_operations(len(threads))
@@ -367,16 +367,18 @@ class TensorMemory:
 
     def wait(self, group: Group, *, stores: bool) -> None:
         """Execute `tcgen05.wait::ld` or, with `stores`, `tcgen05.wait::st`."""
-        self.wait_all([group[group.warp_index == at] for at in range(len(group.warps))], stores=stores)
+        self.wait_all([group[group.warp_index == index] for index in range(len(group.warps))], stores=stores)
 
     def fence(self, group: Group, *, before: bool) -> None:
         """Execute `tcgen05.fence::before_thread_sync` or `::after_thread_sync`."""
         self.state.clocks.fence_tensor_memory(group.threads, before)
 
 
-def _select_share(parts: list[tuple[Space, Rows]], at: int, count: int) -> list[Bytes]:
+def _select_share(parts: list[tuple[Space, Rows]], index: int, count: int) -> list[Bytes]:
     """Return the bytes of one of `count` threads in parts with rows for all of them."""
     shares = [(space, rows, len(rows) // count) for space, rows in parts]
     return [
-        get_row_bytes(space, rows, row) for space, rows, size in shares for row in range(at * size, at * size + size)
+        get_row_bytes(space, rows, row)
+        for space, rows, size in shares
+        for row in range(index * size, index * size + size)
     ]

@@ -197,10 +197,10 @@ class Tiles:
         for first, (row_numbers, part) in enumerate(rows.layers):
             mine, issuers = (refs, threads) if part is rows else (refs[row_numbers], threads[row_numbers])
             positions = self._fill_slots(issuers, part, plane, mine, first)
-            for at in positions.tolist():
-                cells = part.list_cells(at)
-                cell_refs = np.full(len(cells), mine[at], np.int32)
-                self.memory.readers.keep(np.full(len(cells), issuers[at]), plane, cells, cell_refs)
+            for position in positions.tolist():
+                cells = part.list_cells(position)
+                cell_refs = np.full(len(cells), mine[position], np.int32)
+                self.memory.readers.keep(np.full(len(cells), issuers[position]), plane, cells, cell_refs)
 
     def _fill_slots(self, threads: Ints, rows: Rows, plane: Plane, refs: Refs, first: int) -> Ints:
         """Put readers into slots, from `first` on, that are free in all cells of their row. Return the other readers:

@@ -127,8 +127,8 @@ class Unread:
     def _describe_bytes(self, output: Output, cells: Ints) -> tuple[str, str]:
         location = self._state.describe_bytes(Space.SHARED, self._grid, int(cells[0]), 1)
         location = location.removeprefix("1 bytes at ")
-        at = int(cells[0]) - output.first
-        return f"{len(cells)} of {output.size} bytes, the first is byte {at} of the copy, at {location}", location
+        offset = int(cells[0]) - output.first
+        return f"{len(cells)} of {output.size} bytes, the first is byte {offset} of the copy, at {location}", location
 
     def _describe_columns(self, output: Output, cells: Ints) -> tuple[str, str]:
         columns, lane = np.unique(cells // _COLUMN % _COLUMNS), int(cells[0]) % _COLUMN * _GRANULE

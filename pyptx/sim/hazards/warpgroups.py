@@ -65,13 +65,14 @@ class Book:
     def split_off(self, bases: Iterable[int]) -> Book:
         """Move some warpgroups to a new book and return it."""
         leaving = set(bases)
-        mine = [at for at, base in enumerate(self.bases) if base in leaving]
-        remaining = [at for at, base in enumerate(self.bases) if base not in leaving]
+        mine = [index for index, base in enumerate(self.bases) if base in leaving]
+        remaining = [index for index, base in enumerate(self.bases) if base not in leaving]
         split = Book(
-            [self.bases[at] for at in mine], [warp.copy() for warp in self.warps], _select_products(self.open, mine),
-            [_select_products(group, mine) for group in self.groups], self.first_group, list(self.shapes), self.latest,
+            [self.bases[index] for index in mine], [warp.copy() for warp in self.warps],
+            _select_products(self.open, mine), [_select_products(group, mine) for group in self.groups],
+            self.first_group, list(self.shapes), self.latest,
         )  # fmt: skip
-        self.bases = [self.bases[at] for at in remaining]
+        self.bases = [self.bases[index] for index in remaining]
         self.open, self.groups = (
             _select_products(self.open, remaining),
             [_select_products(group, remaining) for group in self.groups],
@@ -96,7 +97,7 @@ class Part:
 
     book: Book
     ranks: Ranks
-    at: list[int]
+    positions: list[int]
 
 
 class Books:
@@ -122,10 +123,10 @@ class Books:
             self._of.update(dict.fromkeys(fresh, Book(fresh)))
             self.version += 1
         selection: dict[tuple[int, Ranks], tuple[Book, dict[int, int]]] = {}
-        for at, (base, rank) in enumerate(zip(bases, ranks, strict=True)):
+        for index, (base, rank) in enumerate(zip(bases, ranks, strict=True)):
             book = self._of.get(base)
             if book is not None:
-                selection.setdefault((id(book), rank), (book, {}))[1][base] = at
+                selection.setdefault((id(book), rank), (book, {}))[1][base] = index
         parts: list[Part] = []
         for (_, rank), (book, places) in selection.items():
             if len(places) < len(book.bases):

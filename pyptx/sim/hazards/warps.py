@@ -47,24 +47,24 @@ class Warps:
         present = _mask_present(group, among)[group.warp_index]
         outside = np.flatnonzero((masks >> group.lanes & 1) == 0)
         if len(outside):
-            at = int(outside[0])
-            detail = f"lane {int(group.lanes[at])} with mask 0x{int(masks[at]):08x}"
-            self.state.report(rules.NOT_IN_MASK, place, detail, thread=int(group.threads[at]), count=len(outside))
+            index = int(outside[0])
+            detail = f"lane {int(group.lanes[index])} with mask 0x{int(masks[index]):08x}"
+            self.state.report(rules.NOT_IN_MASK, place, detail, thread=int(group.threads[index]), count=len(outside))
         alive = np.array([self._mask_alive(warp) for warp in group.warps.tolist()], np.int64)[group.warp_index]
         absent = np.flatnonzero(masks & alive & ~present)
         if len(absent):
-            at = int(absent[0])
-            detail = f"mask 0x{int(masks[at]):08x} includes lanes that do not execute this instruction"
-            self.state.report(rules.DIVERGENT, place, detail, thread=int(group.threads[at]), count=len(absent))
+            index = int(absent[0])
+            detail = f"mask 0x{int(masks[index]):08x} includes lanes that do not execute this instruction"
+            self.state.report(rules.DIVERGENT, place, detail, thread=int(group.threads[index]), count=len(absent))
 
     def check_sources(self, group: Group, place: Place, lanes: Ints, masks: Ints, among: Group | None = None) -> None:
         """Check `shfl.sync`: the lane that each lane reads participates and is in the mask."""
         present = _mask_present(group, among)[group.warp_index] & masks
         bad = np.flatnonzero((present >> (lanes & 31) & 1) == 0)
         if len(bad):
-            at = int(bad[0])
-            detail = f"lane {int(group.lanes[at])} reads lane {int(lanes[at])}"
-            self.state.report(rules.SHFL_SOURCE, place, detail, thread=int(group.threads[at]), count=len(bad))
+            index = int(bad[0])
+            detail = f"lane {int(group.lanes[index])} reads lane {int(lanes[index])}"
+            self.state.report(rules.SHFL_SOURCE, place, detail, thread=int(group.threads[index]), count=len(bad))
 
     def check_elect(self, group: Group, place: Place, mask: int, among: Group | None = None) -> None:
         """Check `elect.sync`: the mask names exactly the executing lanes."""
@@ -80,10 +80,10 @@ class Warps:
         first_values = values[group.ends[0][group.warp_index] if first is None else first]
         differing = np.flatnonzero(values != first_values)
         if len(differing):
-            at = int(differing[0])
-            detail = f"{name} {int(values[at]):#x}, in the first lane {int(first_values[at]):#x}"
+            index = int(differing[0])
+            detail = f"{name} {int(values[index]):#x}, in the first lane {int(first_values[index]):#x}"
             count = len(np.unique(group.warp_index[differing]))
-            self.state.report(rules.OPERANDS_DIFFER, place, detail, thread=int(group.threads[at]), count=count)
+            self.state.report(rules.OPERANDS_DIFFER, place, detail, thread=int(group.threads[index]), count=count)
 
     def setmaxnreg(
         self, group: Group, place: Place, count: int, increases: bool, entry: int | None, pool: int | None = None

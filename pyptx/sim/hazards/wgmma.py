@@ -129,8 +129,8 @@ class Wgmma:
                 mine = numbers[:, number] = self._record(warpgroups, access, operations)
                 if ready is not None:
                     self.tiles.store(ready, mine)
-                for at, record in enumerate(mine.tolist()) if ready is None else ():
-                    self.tiles.run(access, warpgroups.issuers[at], get_row_bytes(Space.SHARED, rows, at), record)
+                for index, record in enumerate(mine.tolist()) if ready is None else ():
+                    self.tiles.run(access, warpgroups.issuers[index], get_row_bytes(Space.SHARED, rows, index), record)
             return numbers
 
         self._issue(warpgroups, place, accumulators, register_a, shape, make_records)
@@ -147,7 +147,11 @@ class Wgmma:
             self._check_fence(warpgroups, part, place, used, accumulators, shape)
         numbers = records(self.tiles.begin_operations(len(warpgroups.groups)).astype(np.int64))
         for part in warpgroups.parts:
-            mine = numbers if len(warpgroups.parts) == 1 and part.at == [*range(len(numbers))] else numbers[part.at]
+            mine = (
+                numbers
+                if len(warpgroups.parts) == 1 and part.positions == [*range(len(numbers))]
+                else numbers[part.positions]
+            )
             part.book.open.append(Product(place, used, mine))
 
     def _record(self, warpgroups: Together, access: Access, operations: Ints) -> Ints:
@@ -205,18 +209,18 @@ class Wgmma:
             return
         book.latest = accumulators, shape
         other_shapes = {earlier for registers, earlier in book.shapes if earlier != shape and registers & accumulators}
-        for at in part.at if other_shapes else ():
+        for position in part.positions if other_shapes else ():
             detail = f"shape {shape} on the accumulator of shape {min(other_shapes)}"
-            self.state.report(rules.WGMMA_NO_FENCE, place, detail, thread=warpgroups.groups[at].first)
+            self.state.report(rules.WGMMA_NO_FENCE, place, detail, thread=warpgroups.groups[position].first)
         book.shapes = [(registers - accumulators, earlier) for registers, earlier in book.shapes]
         book.shapes.append((accumulators, shape))
 
     def _report_unfenced(self, warpgroups: Together, part: Part, place: Place, used: Registers) -> None:
         """Report warps without a fence, or without one after another access to their registers."""
         report = self.state.report
-        for at in sorted(part.at):
+        for position in sorted(part.positions):
             for rank in part.ranks:
-                warp, thread = part.book.warps[rank], (warpgroups.bases[at] + rank) * 32
+                warp, thread = part.book.warps[rank], (warpgroups.bases[position] + rank) * 32
                 if not warp.has_fence:
                     report(rules.WGMMA_NO_FENCE, place, "the first wgmma of the warpgroup", thread=thread)
                 overlaps = [
@@ -258,7 +262,7 @@ class Wgmma:
             if numbers:
                 records.complete(np.concatenate(numbers, axis=None), now)
             if book.first_group + complete_count:
-                positions += part.at
+                positions += part.positions
             for warp in (book.warps[rank] for rank in part.ranks):
                 warp.waits = max(warp.waits, book.first_group + complete_count)
             drop = min(warp.waits for warp in book.warps) - book.first_group
@@ -270,7 +274,9 @@ class Wgmma:
             whole_warps is None or not clocks.learn_warps(whole_warps, warpgroups.columns.repeat(4), now)
         ):
             positions.sort()
-            clocks.learn_each([warpgroups.groups[at] for at in positions], warpgroups.columns[positions], now)
+            clocks.learn_each(
+                [warpgroups.groups[position] for position in positions], warpgroups.columns[positions], now
+            )
 
     def record_access(self, group: Group, place: Place, registers: Registers) -> None:
         """Record that another instruction reads or writes registers."""

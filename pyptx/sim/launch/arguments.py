@@ -88,7 +88,7 @@ class Buffers:
         """Return the address of a pointer's target; place the target on first use."""
         entry = self._targets.get(id(value))
         if entry is None:
-            parts = [_encode_item(item, self, f"{name}[{at}]", origin) for at, item in enumerate(value.items())]
+            parts = [_encode_item(item, self, f"{name}[{index}]", origin) for index, item in enumerate(value.items())]
             if not parts or isinstance(value.target, np.ndarray):
                 text = f"`{name}`: a sim.Pointer cannot point to {_describe_target(value)}"
                 help = "for an array's address, pass the array; a sim.Pointer takes a sim.Tensor or a list of arrays"
@@ -105,7 +105,7 @@ class Buffers:
             raise faults.error(
                 faults.ARGUMENTS, None, f"`{name}`: replicas of {sorted(sizes)} bytes; all must have the same size"
             )
-        replicas = tuple(self.find_address(array, f"{name}[{at}]") for at, array in enumerate(value.arrays))
+        replicas = tuple(self.find_address(array, f"{name}[{index}]") for index, array in enumerate(value.arrays))
         (size,) = sizes
         address = self.space.reserve(size)
         self.multicasts.windows.append(Window(address, size, replicas))

@@ -143,8 +143,8 @@ def run_together(members: Sequence[Member], selection: Selection | None) -> list
     buffers = Buffers(members[0].loaded.space)
     labels = make_labels([""] * len(members), [program for program, _, _ in artifacts])
     launches = [
-        make_prepared(artifacts[at], item.loaded.module, item.options, buffers, labels[at], at)
-        for at, item in enumerate(members)
+        make_prepared(artifacts[index], item.loaded.module, item.options, buffers, labels[index], index)
+        for index, item in enumerate(members)
     ]
     options = members[0].options
     try:
@@ -158,10 +158,10 @@ def run_together(members: Sequence[Member], selection: Selection | None) -> list
     modules = list({id(item.loaded.module): item.loaded.module for item in members}.values())
     findings = [] if selection is None or checks[-1] is None else cite_findings(modules, selection, checks[-1])
     outcomes: list[Outcome] = []
-    for at, launch in enumerate(launches):
-        own = [item for item in findings if find_owner(item, labels) == at]
-        stop, counts = error if at == last else None, launch.stats.lane_instructions
-        outcomes.append(Outcome(counts, str(launch.printed), own, stop, None, checks[at]))
+    for index, launch in enumerate(launches):
+        own = [item for item in findings if find_owner(item, labels) == index]
+        stop, counts = error if index == last else None, launch.stats.lane_instructions
+        outcomes.append(Outcome(counts, str(launch.printed), own, stop, None, checks[index]))
     return outcomes
 
 

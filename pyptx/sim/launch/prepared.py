@@ -181,7 +181,7 @@ def _find_overlaps(launches: Sequence[Options]) -> list[Span]:
     entries = list(arrays.values())
     pair = find_entangled([array for _, array in entries])
     if pair is not None:
-        first, second = (entries[at][0] for at in pair)
+        first, second = (entries[index][0] for index in pair)
         text = f"the arguments {first} and {second} share memory, and one of them is not contiguous"
         help = "pass a copy of one of them, or contiguous arrays, which may overlap"
         raise faults.error(faults.ARGUMENTS, None, text, help=help)
@@ -193,7 +193,7 @@ def _name_arguments(args: Any) -> list[tuple[str, Any]]:
     if isinstance(args, Mapping):
         return list(cast("Mapping[str, Any]", args).items())
     values = cast("Sequence[Any]", args) if isinstance(args, Sequence) else ()
-    return [(str(at), value) for at, value in enumerate(values)]
+    return [(str(index), value) for index, value in enumerate(values)]
 
 
 def make_labels(labels: Sequence[str | None], programs: Sequence[Program]) -> list[str]:
@@ -202,7 +202,7 @@ def make_labels(labels: Sequence[str | None], programs: Sequence[Program]) -> li
         "" if label is None else label or program.entry.function.name
         for label, program in zip(labels, programs, strict=True)
     ]
-    return [f"{name} (launch {at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
+    return [f"{name} (launch {number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)]
 
 
 def make_prepared(

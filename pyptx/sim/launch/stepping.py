@@ -284,8 +284,8 @@ class Machine:
             raise faults.error(faults.ARGUMENTS, None, f"CTA {cta}, thread {thread}: {text}")
         return self._batch, thread * shape.ctas + [*map(int, numbers)].index(cta)
 
-    def _find_address(self, at: str) -> int:
-        name, _, offset = at.partition("+")
+    def _find_address(self, location: str) -> int:
+        name, _, offset = location.partition("+")
         places = self._launch.launch.shared_names.places
         starts = [start for start, label in places if label == name]
         if not starts:
@@ -294,7 +294,7 @@ class Machine:
         try:
             return starts[0] + int(offset or "0", 0)
         except ValueError:
-            text = f"`{at}`: expected a number of bytes after `{name}+`, found `{offset}`"
+            text = f"`{location}`: expected a number of bytes after `{name}+`, found `{offset}`"
             raise faults.error(faults.ARGUMENTS, None, text) from None
 
 

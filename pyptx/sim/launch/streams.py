@@ -158,10 +158,10 @@ class _Stream:
         """Return whether the next grid may start now."""
         if not self.queue:
             return False
-        at = len(self.grids) - len(self.queue)
+        index = len(self.grids) - len(self.queue)
         if self.queue[0].start_rule is Start.AFTER:
             return not any(grid.runs for grid in self.grids)
-        return self.queue[0].start_rule is Start.ANY_TIME or not at or self.grids[at - 1].lets_next_start()
+        return self.queue[0].start_rule is Start.ANY_TIME or not index or self.grids[index - 1].lets_next_start()
 
     def _starts_next(self, able: Sequence[bool]) -> bool:
         """Return whether the next grid, which may start, does. A grid for which others may wait does at last."""

@@ -33,14 +33,14 @@ class SharedNames:
 
     def _find_place(self, address: int) -> tuple[int, str] | None:
         """Return the last place that starts at or before an address."""
-        before = [(start, at) for at, (start, _) in enumerate(self.places) if start <= address]
+        before = [(start, index) for index, (start, _) in enumerate(self.places) if start <= address]
         return self.places[max(before)[1]] if before else None
 
     def find_extent(self, symbol: str, offset: int, end: int) -> tuple[str, int, int]:
         """Return the name, start and end of the variable or part `offset` bytes after a symbol; `end` is the end of
         shared memory."""
         address = next(start for start, name in self.places if name == symbol) + offset
-        start, at = max((start, at) for at, (start, _) in enumerate(self.places) if start <= address)
+        start, index = max((start, index) for index, (start, _) in enumerate(self.places) if start <= address)
         size = self.sizes.get(start)
         following = min((next_start for next_start, _ in self.places if next_start > start), default=end)
-        return self.places[at][1], start, following if size is None else start + size
+        return self.places[index][1], start, following if size is None else start + size

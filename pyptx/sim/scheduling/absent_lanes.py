@@ -176,7 +176,7 @@ def _iterate_positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
     if state.registers is not None:
         waiters += state.registers.waiters
     for item in waiters:
-        yield item.at, item.depth, item.lanes, False
+        yield item.block, item.depth, item.lanes, False
 
 
 def _find_unreachable(

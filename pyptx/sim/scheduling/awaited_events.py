@@ -63,7 +63,7 @@ def list_threads(state: State, lanes: Lanes, mask: Array | None = None) -> tuple
 
 def locate_wait(state: State, kind: str, lane_wait: LaneWait) -> Place:
     """Return the place where lanes wait: at a barrier, the last instruction of its block."""
-    block = state.blocks[lane_wait.at]
+    block = state.blocks[lane_wait.block]
     at_end = kind in ("bar", "cluster", "grid") or any(lane_wait is item for item in state.warps_waiting)
     return make_place(block, block.steps[-1] if at_end else None)
 
@@ -300,7 +300,7 @@ class BatchKnowledge:
         assert pool is not None
         lane_wait = self.resumes[wait][1]
         assert isinstance(lane_wait, LaneWait)
-        count = read_count(state.blocks[lane_wait.at])
+        count = read_count(state.blocks[lane_wait.block])
         warp = state.shape.warp[wait.threads[0] % self.stride * state.shape.ctas + wait.key]
         need = max(0, count - int(pool.counts[warp])) * 32
         free = int(pool.free[wait.key])
@@ -312,7 +312,7 @@ class BatchKnowledge:
     def _describe_columns(self, wait: Waiting) -> Subject:
         state, lane_wait = self.state, self.resumes[wait][1]
         assert isinstance(lane_wait, LaneWait)
-        block = state.blocks[lane_wait.at]
+        block = state.blocks[lane_wait.block]
         step = block.steps[0]
         count = int(state.read_value(step.instruction.operands[1], step, block, lane_wait.lanes)[0])
         ctas = [wait.key & ~1, wait.key | 1] if ".cta_group::2" in step.instruction.modifiers else [wait.key]

@@ -65,7 +65,7 @@ def release_meetings(state: State) -> None:
         if kind is not None:
             kinds.setdefault(kind, []).extend(items)
     for items in kinds.values():
-        if len({item.at for item in items}) > 1:
+        if len({item.block for item in items}) > 1:
             _match_members(state, items)
 
 
@@ -81,7 +81,7 @@ def _classify(block: Block) -> tuple[str, ...] | None:
 def _match_members(state: State, items: list[Waiter]) -> None:
     shape, index = state.shape, np.concatenate([item.lanes.index for item in items])
     masks = np.concatenate(
-        [read_members(state, state.blocks[item.at].steps[0], state.blocks[item.at], item.lanes) for item in items]
+        [read_members(state, state.blocks[item.block].steps[0], state.blocks[item.block], item.lanes) for item in items]
     )
     warp, lane = shape.warp[index], np.int64(1) << shape.lane[index].astype(np.int64)
     _, group_of_lane = np.unique(warp.astype(np.int64) << 32 | masks, return_inverse=True)
@@ -93,10 +93,10 @@ def _match_members(state: State, items: list[Waiter]) -> None:
     if not free.any():
         return
     order = np.argsort(index)
-    operands = zip(*(_read_sources(state, state.blocks[item.at], item.lanes) for item in items), strict=True)
+    operands = zip(*(_read_sources(state, state.blocks[item.block], item.lanes) for item in items), strict=True)
     values = [np.concatenate(parts)[order][free[order]] for parts in operands]
     together = shape.select_index(index[order][free[order]])
-    plan = state.blocks[items[0].at].steps[0].plan
+    plan = state.blocks[items[0].block].steps[0].plan
     assert plan is not None
     warp_operation = find_operation(plan.match, plan.signature)
     assert warp_operation is not None
@@ -107,14 +107,14 @@ def _match_members(state: State, items: list[Waiter]) -> None:
     state.machine.meetings.append(Meeting(together, result, is_pending))
     for item in items:
         resuming, stay = item.lanes.split(is_pending[item.lanes.sel])
-        remaining = [waiter for waiter in state.converging[item.at] if waiter is not item]
+        remaining = [waiter for waiter in state.converging[item.block] if waiter is not item]
         if stay is not None:
-            remaining.append(Waiter(stay, item.pc, item.depth, item.at))
-        state.converging[item.at] = remaining
+            remaining.append(Waiter(stay, item.pc, item.depth, item.block))
+        state.converging[item.block] = remaining
         if not remaining:
-            del state.converging[item.at]
+            del state.converging[item.block]
         if resuming is not None:
-            state.push(item.depth, item.at, resuming)
+            state.push(item.depth, item.block, resuming)
 
 
 def _read_sources(state: State, block: Block, lanes: Lanes) -> list[Array]:
@@ -172,7 +172,7 @@ def release_warps(state: State) -> None:
     remaining: list[Waiter] = []
     releases: list[tuple[Step, Lanes, Array]] = []
     for item in items:
-        block = state.blocks[item.at]
+        block = state.blocks[item.block]
         mask = read_members(state, block.steps[-1], block, item.lanes)
         passing = find_together(state, item.lanes, mask, present)
         free, stay = item.lanes.split(passing)
@@ -180,7 +180,7 @@ def release_warps(state: State) -> None:
             releases.append((block.steps[-1], free, mask[passing]))
             state.push(item.depth, item.pc, free)
         if stay is not None:
-            remaining.append(Waiter(stay, item.pc, item.depth, item.at))
+            remaining.append(Waiter(stay, item.pc, item.depth, item.block))
     state.warps_waiting = remaining
     if releases and state.sink is not None:
         state.sink.on_warp_barriers(releases)

@@ -105,7 +105,7 @@ def list_waits(state: State) -> list[tuple[str, Array, Lanes, LaneWait]]:
     for item in state.clusters.waiters:
         waits.append(("cluster", item.lanes.cta // state.clusters.size, item.lanes, item))
     for item in state.warps_waiting:
-        block = state.blocks[item.at]
+        block = state.blocks[item.block]
         waits.append(("warp", _read_masks(state, block, block.steps[-1], item), item.lanes, item))
     if state.registers is not None:
         waits += [("registers", item.lanes.cta, item.lanes, item) for item in state.registers.waiters]
@@ -114,7 +114,7 @@ def list_waits(state: State) -> list[tuple[str, Array, Lanes, LaneWait]]:
     waits += [("columns", item.lanes.cta, item.lanes, item) for item in state.columns]
     for group in state.converging.values():
         for item in group:
-            block = state.blocks[item.at]
+            block = state.blocks[item.block]
             kind = "warp" if block.unit == 32 else "warpgroup"
             waits.append((kind, _read_masks(state, block, block.steps[0], item), item.lanes, item))
     return waits

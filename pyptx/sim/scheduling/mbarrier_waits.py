@@ -51,7 +51,9 @@ def resume(state: State) -> None:
         if waking is not None:
             state.push(waiter.depth, waiter.pc, waking)
         if staying is not None:
-            remaining.append(MBarrierWait(Waiter(staying, waiter.pc, waiter.depth, waiter.at), item.rows[~is_waking]))
+            remaining.append(
+                MBarrierWait(Waiter(staying, waiter.pc, waiter.depth, waiter.block), item.rows[~is_waking])
+            )
     state.mbarrier_waits = remaining
 
 

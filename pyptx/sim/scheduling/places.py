@@ -60,7 +60,7 @@ def list_groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
     for key, lanes in state.polling:
         add("polls", abs(key[2]), lanes, find_next_step(state, abs(key[2])))
     for _, _, lanes, item in list_waits(state):
-        groups.append(("waits", item.at, make_place(state.blocks[item.at]), lanes))
+        groups.append(("waits", item.block, make_place(state.blocks[item.block]), lanes))
         has_place[lanes.sel] = True
     dead_lanes = np.flatnonzero(~state.alive)
     for pc in sorted({int(pc) for pc in state.exit_blocks[dead_lanes]}):

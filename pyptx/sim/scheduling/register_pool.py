@@ -65,7 +65,7 @@ def grant_registers(state: State, pool: RegisterPool) -> None:
     """Resume warps for which there are enough registers, in the order of their requests."""
     remaining: list[Waiter] = []
     for item in pool.waiters:
-        count, ctas = read_count(state.blocks[item.at]), state.shape.ctas
+        count, ctas = read_count(state.blocks[item.block]), state.shape.ctas
         warps = state.shape.warp[item.lanes.sel]
         is_granted = np.zeros(item.lanes.n, np.bool_)
         for warp in np.unique(warps).tolist():
@@ -78,7 +78,7 @@ def grant_registers(state: State, pool: RegisterPool) -> None:
         if free is not None:
             state.push(item.depth, item.pc, free)
         if stay is not None:
-            remaining.append(Waiter(stay, item.pc, item.depth, item.at))
+            remaining.append(Waiter(stay, item.pc, item.depth, item.block))
     pool.waiters = remaining
 
 

@@ -134,7 +134,7 @@ def release(state: State) -> None:
         _release_barrier(state, number)
     for item, lanes in state.clusters.release():
         if state.sink is not None:
-            state.sink.on_cluster_wait(state.blocks[item.at].steps[-1], lanes, state.clusters.phase)
+            state.sink.on_cluster_wait(state.blocks[item.block].steps[-1], lanes, state.clusters.phase)
         state.push(item.depth, item.pc, lanes)
 
 
@@ -142,8 +142,8 @@ def _release_barrier(state: State, number: int) -> None:
     releases, ctas, arrivals, votes = state.barriers.release(number)
     for item, lanes in releases:
         if state.sink is not None:
-            state.sink.on_barrier_wait(state.blocks[item.at].steps[-1], lanes, number)
-        _reduce(state, state.blocks[item.at], lanes, arrivals, votes)
+            state.sink.on_barrier_wait(state.blocks[item.block].steps[-1], lanes, number)
+        _reduce(state, state.blocks[item.block], lanes, arrivals, votes)
         state.push(item.depth, item.pc, lanes)
     if state.sink is not None and len(ctas):
         state.sink.on_barrier_complete(number, ctas)

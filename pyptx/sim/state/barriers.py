@@ -20,7 +20,7 @@ class Waiter:
     lanes: Lanes
     pc: int
     depth: int
-    at: int
+    block: int
 
 
 class CtaBarriers:
@@ -86,7 +86,7 @@ class CtaBarriers:
                 if free is not None:
                     ready.append((item, free))
                 if stay is not None:
-                    waiters.append(Waiter(stay, item.pc, item.depth, item.at))
+                    waiters.append(Waiter(stay, item.pc, item.depth, item.block))
             if waiters:
                 self.waiters[number] = waiters
             remaining = [lanes.subset(~is_complete[lanes.cta]) for lanes in self.counting_lanes.get(number, [])]
@@ -140,6 +140,6 @@ class ClusterBarriers:
             if free is not None:
                 ready.append((item, free))
             if stay is not None:
-                waiters.append(Waiter(stay, item.pc, item.depth, item.at))
+                waiters.append(Waiter(stay, item.pc, item.depth, item.block))
         self.waiters = waiters
         return ready

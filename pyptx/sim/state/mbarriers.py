@@ -27,11 +27,11 @@ _ROWS = ("expected", "pending", "tx", "announced", "phase", "places", "good", "r
 
 
 class Misuse(Exception):
-    """An operation that the object's state does not allow, by the lane at position `at`; callers name the thread."""
+    """An operation that the object's state does not allow, by the lane at position `lane`; callers name the thread."""
 
-    def __init__(self, at: int, why: str) -> None:
+    def __init__(self, lane: int, why: str) -> None:
         super().__init__(why)
-        self.at, self.why = at, why
+        self.lane, self.why = lane, why
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ class MBarriers:
         phase, pending = self.phase[rows], self.pending[rows]
         total = np.bincount(rows, weights=counts, minlength=self._used).astype(np.int64)
         if (total > self.pending[: self._used]).any() or not counts.all():
-            states = [self._arrive_one(at, int(row), int(counts[at]), drop) for at, row in enumerate(rows)]
+            states = [self._arrive_one(lane, int(row), int(counts[lane]), drop) for lane, row in enumerate(rows)]
             return np.array(states, np.uint64)
         if len(rows) > 1:
             order = np.argsort(rows, kind="stable")
@@ -139,11 +139,11 @@ class MBarriers:
         self._complete_phases(np.flatnonzero(total))
         return phase.astype(np.uint64) << np.uint64(_PENDING_BITS) | pending.astype(np.uint64)
 
-    def _arrive_one(self, at: int, row: int, count: int, drop: bool) -> int:
+    def _arrive_one(self, lane: int, row: int, count: int, drop: bool) -> int:
         """Arrive in one lane; used when a lane may arrive after another has completed the phase."""
         if count > self.pending[row]:
             text = f"{count} arrivals, but the current phase waits for only {self.pending[row]}"
-            raise Misuse(at, text + (f" and {self.tx[row]} bytes" if self.tx[row] else ""))
+            raise Misuse(lane, text + (f" and {self.tx[row]} bytes" if self.tx[row] else ""))
         state = int(self.phase[row]) << _PENDING_BITS | int(self.pending[row])
         self.pending[row] -= count
         if drop:
@@ -168,8 +168,8 @@ class MBarriers:
     def report(self, rows: Array) -> None:
         """Record that a copy has reported on its bytes in the current phase."""
         if not self.reports[rows].all():
-            at = int(np.flatnonzero(~self.reports[rows])[0])
-            raise Misuse(at, "a copy reports on its bytes, but the mbarrier was not initialized with `.layout::v1`")
+            lane = int(np.flatnonzero(~self.reports[rows])[0])
+            raise Misuse(lane, "a copy reports on its bytes, but the mbarrier was not initialized with `.layout::v1`")
         self.reporting[rows] = True
 
     def add_pending(self, rows: Array) -> None:

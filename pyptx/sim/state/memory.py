@@ -206,10 +206,10 @@ class Memory:
                 return region, offsets
         if not self.space.regions:
             raise self._make_bounds_error(site, lanes, 0, address, size)
-        at = np.searchsorted(np.array(self.space.starts, np.uint64), address, "right") - 1
+        indices = np.searchsorted(np.array(self.space.starts, np.uint64), address, "right") - 1
         ends = np.array([r.low + r.size for r in self.space.regions], np.uint64)
-        wrong = at < 0
-        wrong |= (ends[at] - np.minimum(address, ends[at])) < size
+        wrong = indices < 0
+        wrong |= (ends[indices] - np.minimum(address, ends[indices])) < size
         if wrong.any():
             bad = int(np.flatnonzero(wrong)[0])
             raise self._make_bounds_error(site, lanes, bad, address, size)

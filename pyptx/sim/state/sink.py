@@ -185,7 +185,7 @@ class Sink(Generic[S]):
         """Lanes each issue a bulk copy to global memory. Return False to receive an `on_write_back` event for each."""
         return True
 
-    def on_box(self, site: S, lanes: Lanes, tensor: TensorMap, at: Sequence[Any], inside: Array | None) -> None:
+    def on_box(self, site: S, lanes: Lanes, tensor: TensorMap, start: Sequence[Any], inside: Array | None) -> None:
         """Lanes copy boxes of a tensor at these coordinates. `inside` are the units of a single box that lie in the
         tensor, None if all do."""
 

@@ -47,11 +47,11 @@ def compute_launch_values(
         "%cluster_nctarank": cluster[0] * cluster[1] * cluster[2], "%current_graph_exec": 0,
         **{f"%{name}.w": 0 for name in vectors}, **_compute_machine_values(target, shared),
     }  # fmt: skip
-    for at, axis in enumerate(_AXES):
-        values[f"%ntid.{axis}"] = block[at]
-        values[f"%nctaid.{axis}"] = grid[at]
-        values[f"%cluster_nctaid.{axis}"] = cluster[at]
-        values[f"%nclusterid.{axis}"] = grid[at] // cluster[at]
+    for dimension, axis in enumerate(_AXES):
+        values[f"%ntid.{axis}"] = block[dimension]
+        values[f"%nctaid.{axis}"] = grid[dimension]
+        values[f"%cluster_nctaid.{axis}"] = cluster[dimension]
+        values[f"%nclusterid.{axis}"] = grid[dimension] // cluster[dimension]
     return values
 
 

@@ -117,8 +117,8 @@ class Checks(Session):
     ) -> bool:
         return bulk.report_stores(site, lanes, sources, size, target, tensor_map)
 
-    def on_box(self, site: Site, lanes: Lanes, tensor: TensorMap, at: Sequence[Any], inside: Array | None) -> None:
-        boxes.record_boxes(site, lanes, tensor, at, inside)
+    def on_box(self, site: Site, lanes: Lanes, tensor: TensorMap, start: Sequence[Any], inside: Array | None) -> None:
+        boxes.record_boxes(site, lanes, tensor, start, inside)
 
     def on_fill(self, site: Site, starts: list[int], size: int, tensor: TensorMap) -> None:
         layouts.record_fill(site, starts, size, tensor)

@@ -232,7 +232,7 @@ class Recorder(Observer):
             asleep.append((item.waiter, self._mbarriers.find_name(row), int(mbarriers.phase[row])))
         last = max(self.run_record.end, int(self.record.clock.max(initial=0))) + 1
         for item, name, phase in asleep:
-            line = self.places.find_line(self.program.blocks[item.at].steps[-1].instruction)
+            line = self.places.find_line(self.program.blocks[item.block].steps[-1].instruction)
             for warp in self.record.find_recorded_warps(item.lanes)[0]:
                 start = int(self.record.clock[warp])
                 if self.record.has_room():

@@ -34,7 +34,7 @@ def find_codes(seed: int, calls: int, order: str) -> dict[str, set[int]]:
     # Hazards of kernels and streams that happen to run are no failure, and have status 1.
     if process.returncode not in (0, 1) or "Traceback" in process.stderr or set(codes) != set(ENTRIES):
         raise RuntimeError(f"status {process.returncode}\n{process.stderr[-4000:]}")
-    unknown = [name for name, found in codes.items() if Code.ERROR_UNKNOWN in found]
+    unknown = [name for name, values in codes.items() if Code.ERROR_UNKNOWN in values]
     if unknown:
         raise RuntimeError(f"CUDA_ERROR_UNKNOWN from {', '.join(unknown)}")
     return codes
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except RuntimeError as why:
             print(f"order {order}: {why}")
             return 1
-        reached = sum(Code.SUCCESS in found for found in codes.values())
+        reached = sum(Code.SUCCESS in values for values in codes.values())
         different = len(set[int]().union(*codes.values()))
         total = arguments.calls * len(codes)
         print(

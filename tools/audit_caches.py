@@ -147,8 +147,8 @@ def read_all(folder: Path) -> tuple[int, int]:
     """Return how many entries there are, and how many are wrong."""
     store, names = Store(folder, SUFFIX, LIMIT), [str(number) for number in range(8)]
     bodies = {name: store.read(name) for name in names}
-    found = {name: body for name, body in bodies.items() if body is not None}
-    return len(found), sum(set(body) != set(name.encode()) for name, body in found.items())
+    entries = {name: body for name, body in bodies.items() if body is not None}
+    return len(entries), sum(set(body) != set(name.encode()) for name, body in entries.items())
 
 
 def kill_writers(folder: Path, chance: random.Random) -> tuple[int, int, str]:
@@ -159,8 +159,8 @@ def kill_writers(folder: Path, chance: random.Random) -> tuple[int, int, str]:
         time.sleep(chance.random() * 0.02)
         writer.kill()
         writer.communicate()
-        found, errors = read_all(folder)
-        count, wrong = count + found, wrong + errors
+        entries, errors = read_all(folder)
+        count, wrong = count + entries, wrong + errors
         unfinished |= {path.name for path in folder.glob("*.new")}
     for path in folder.glob("*.new"):
         os.utime(path, (0, 0))
@@ -179,15 +179,15 @@ def write_at_once(folder: Path) -> tuple[int, int, str]:
     for writer in writers:
         output, _ = writer.communicate()
         statuses[writer.returncode] += 1
-        found, errors = map(int, output.split())
-        count, wrong = count + found, wrong + errors
-    found, errors = read_all(folder)
-    return count + found, wrong + errors, f"exit statuses {dict(statuses)}"
+        entries, errors = map(int, output.split())
+        count, wrong = count + entries, wrong + errors
+    entries, errors = read_all(folder)
+    return count + entries, wrong + errors, f"exit statuses {dict(statuses)}"
 
 
 def damage_files(folder: Path, chance: random.Random) -> tuple[int, int, str]:
     store = Store(folder, SUFFIX, LIMIT)
-    kept = wrong = 0
+    survivors = wrong = 0
     for _ in range(DAMAGED):
         store.write("1", b"1" * 300)
         path = folder / "1.kept"
@@ -198,9 +198,9 @@ def damage_files(folder: Path, chance: random.Random) -> tuple[int, int, str]:
             data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         path.write_bytes(data)
         body = store.read("1")
-        kept += body is not None
+        survivors += body is not None
         wrong += body is not None
-    return DAMAGED, wrong, f"{kept} given back"
+    return DAMAGED, wrong, f"{survivors} given back"
 
 
 def fill_disk() -> tuple[int, int, str]:

@@ -144,8 +144,8 @@ CASES = (
         for program in _TILELANG
     ),
     *(
-        Case(("driver_programs/warp_saxpy.py", count), *found, options=(), environment="driver_warp")
-        for count, *found in (("1000",), ("1001", "PTX1110", "call(driver.cuLaunchK"))
+        Case(("driver_programs/warp_saxpy.py", count), *outcome, options=(), environment="driver_warp")
+        for count, *outcome in (("1000",), ("1001", "PTX1110", "call(driver.cuLaunchK"))
     ),
 )
 
@@ -173,14 +173,14 @@ def find_problem(python: Path, case: Case) -> tuple[str, list[tuple[str, str]]]:
         return f"status {process.returncode}\n{process.stderr[-2000:]}", codes
     if case.refusal:
         return "" if case.refusal in process.stderr and not launches else process.stderr[-2000:], codes
-    found = {
+    findings = {
         (item["code"], launch["place"], find_source(case, item))
         for launch in launches
         for item in launch["diagnostics"]
         if not is_accepted(item["code"], launch["kernel"])
     }
     expected = list_expected(case)
-    problem = "" if launches and found == expected else f"found {sorted(found)}, expected {sorted(expected)}"
+    problem = "" if launches and findings == expected else f"found {sorted(findings)}, expected {sorted(expected)}"
     return problem, codes
 
 

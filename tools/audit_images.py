@@ -99,17 +99,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run all files; print what differs, and the counts by producer."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("producers", nargs="*")
-    counts, found, problems = Counter[str](), Counter[str](), 0
+    counts, findings, problems = Counter[str](), Counter[str](), 0
     for producer, path, item in list_files(options.parse_args(argv).producers):
         for name, codes, wrong in find_differences(path, item):
             counts[producer] += 1
-            found.update(dict.fromkeys(codes, 1))
+            findings.update(dict.fromkeys(codes, 1))
             problems += bool(wrong)
             if wrong:
                 print(f"{producer}/{item.path} {name}: {wrong}", flush=True)
     for producer, count in sorted(counts.items()):
         print(f"{producer:10}{count:6} kernels")
-    print(f"kernels with findings: {', '.join(f'{code} {count}' for code, count in sorted(found.items())) or 'none'}")
+    print(
+        f"kernels with findings: {', '.join(f'{code} {count}' for code, count in sorted(findings.items())) or 'none'}"
+    )
     print(
         f"{sum(counts.values())} kernels, {problems} of which differ; {count_others()} others have no run in the corpus"
     )

@@ -80,7 +80,7 @@ def launch_in_threads(stub: ctypes.CDLL, torch: Any, threads: int, **options: An
         for _ in range(LAUNCHES):
             y = note(x, number=number, **options)
             expected = [x.data_ptr(), y.data_ptr(), number]
-            wrong += [stub.stub_get_word(at) for at in range(len(expected))] != expected
+            wrong += [stub.stub_get_word(index) for index in range(len(expected))] != expected
         return wrong
 
     with ThreadPoolExecutor(threads) as pool:

@@ -86,10 +86,12 @@ def find_problem(program: Path, words: Sequence[str], expected: list[list[Findin
     if not report.exists():
         return process.stderr[-2000:]
     launches: list[Any] = json.loads(report.read_text("utf-8"))["launches"]
-    found = [[(item["code"], item["source"], launch["place"]) for item in launch["diagnostics"]] for launch in launches]
-    if found == expected and bool(process.returncode) == any(expected):
+    findings = [
+        [(item["code"], item["source"], launch["place"]) for item in launch["diagnostics"]] for launch in launches
+    ]
+    if findings == expected and bool(process.returncode) == any(expected):
         return ""
-    return f"status {process.returncode}, found {found}, expected {expected}\n{process.stdout}{process.stderr}"
+    return f"status {process.returncode}, found {findings}, expected {expected}\n{process.stdout}{process.stderr}"
 
 
 def find_line(path: Path, start: str) -> str:

@@ -68,9 +68,9 @@ def _describe(names: Sequence[str], views: Sequence[View], values: Sequence[Any]
         {name: _find_place(view) for name, view in zip(names, views, strict=False) if not isinstance(view, Unusable)}
     )
     described = [arrays.describe(view, arrays.find_library([value])) for view, value in zip(views, values, strict=True)]
-    for at, name in enumerate(names[: len(described)]) if wrong else ():
-        array = described[at]
-        described[at] = array._replace(misplaced=wrong.get(name, "")) if isinstance(array, Described) else array
+    for index, name in enumerate(names[: len(described)]) if wrong else ():
+        array = described[index]
+        described[index] = array._replace(misplaced=wrong.get(name, "")) if isinstance(array, Described) else array
     return described
 
 

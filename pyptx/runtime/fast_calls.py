@@ -190,7 +190,7 @@ def _list_states(torch: Any) -> tuple[tuple[Any, Any], ...]:
 
 def _list_slots(plan: Plan, loaded: Loaded) -> list[tuple[str, int, int, int]]:
     """Return where the addresses and tensor maps of tensors go."""
-    places = {name: at for at, (name, _) in enumerate(plan.definition.tensors)}
+    places = {name: index for index, (name, _) in enumerate(plan.definition.tensors)}
     slots: list[tuple[str, int, int, int]] = []
     for param, offset, size in loaded.layout:
         if param.name in places:

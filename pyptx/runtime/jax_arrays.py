@@ -38,12 +38,12 @@ def view(value: Any, writable: bool) -> Array | Unusable:
     return np.asarray(value)
 
 
-def check_dtype(name: str, what: str = "a result") -> None:
+def check_dtype(name: str, noun: str = "a result") -> None:
     """Refuse a dtype that JAX would narrow, which it does with 64-bit types by default."""
     canonical = jax.dtypes.canonicalize_dtype(get_numpy_dtype(name))
     if canonical.name != name:
         raise PtxError([ARRAYS.report(
-            None, f"{what} is {name}, but JAX converts it to {canonical.name}",
+            None, f"{noun} is {name}, but JAX converts it to {canonical.name}",
             help='jax.config.update("jax_enable_x64", True), or call the kernel with NumPy arrays',
         )])  # fmt: skip
 

@@ -74,7 +74,7 @@ def bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call
 
 def _bind(kernel: Traceable, inputs: Sequence[Any], out: Any, **call: Unpack[Call]) -> Bound:
     _refuse_tracers(
-        dict(call["keywords"]) | {f"args[{at}]": value for at, value in enumerate(call["positional"] or ())}
+        dict(call["keywords"]) | {f"args[{index}]": value for index, value in enumerate(call["positional"] or ())}
     )
     targets = arrays.list_targets(out)
     # Outside of a trace a function has no values to return instead of changed arrays.

@@ -20,8 +20,8 @@ def read_stream(value: object) -> int:
     for name in ("cuda_stream", "ptr"):  # of PyTorch and CuPy
         handle = getattr(value, name, None) if handle is None else handle
     if not isinstance(handle, int):
-        found = type(value).__name__
-        _refuse(f"expected a handle or an object with __cuda_stream__, found {found}")
+        type_name = type(value).__name__
+        _refuse(f"expected a handle or an object with __cuda_stream__, found {type_name}")
     if handle < 0:
         _refuse(f"expected a non-negative handle, found {handle}")
     return handle

@@ -100,10 +100,10 @@ def list_orders(schedules: str | Sequence[str], seeds: int | Sequence[int]) -> l
     orders = [(name, number) for name in names for number in (numbers if name in SEEDED else numbers[:1])]
     if not orders:
         option = "schedules" if not names else "seeds"
-        found = repr(seeds) if names else "none"
+        text = repr(seeds) if names else "none"
         fail(
             LAUNCH_SHAPE,
-            f"{option}: expected at least one to compare, found {found}",
+            f"{option}: expected at least one to compare, found {text}",
             help=f"omit {option}= for the default",
         )
     return orders

@@ -154,7 +154,10 @@ _NUMBERED = re.compile(r"(.*)__\d+")
 def _read_content(elf: Elf, section: Section) -> object:
     if section.name.startswith(".rel"):
         return tuple(
-            sorted((at, kind, _drop_number(name), addend) for at, kind, name, addend in list_relocations(elf, section))
+            sorted(
+                (offset, kind, _drop_number(name), addend)
+                for offset, kind, name, addend in list_relocations(elf, section)
+            )
         )
     if section.name == ".nv.info":
         return tuple(sorted(_name_symbol(elf, *row) for row in iterate_attributes(section)))

@@ -104,23 +104,23 @@ def _read_name(strings: bytes, start: int) -> str:
 def list_relocations(elf: Elf, section: Section) -> tuple[tuple[int, int, str, bytes], ...]:
     """Return the relocations in a `.rel`/`.rela` section as (offset, type, symbol or section name, addend)."""
     size, rows = 24 if section.name.startswith(".rela") else 16, list[tuple[int, int, str, bytes]]()
-    for at in range(0, len(section.data), size):
-        offset, kind, index = struct.unpack_from("<QII", section.data, at)
+    for start in range(0, len(section.data), size):
+        offset, kind, index = struct.unpack_from("<QII", section.data, start)
         symbol = elf.symbols[index]
         name = symbol.name or elf.sections[symbol.section].name
-        rows.append((offset, kind, name, section.data[at + 16 : at + size]))
+        rows.append((offset, kind, name, section.data[start + 16 : start + size]))
     return tuple(sorted(rows))
 
 
 def iterate_attributes(section: Section) -> Iterator[tuple[int, bytes]]:
     """Yield (attribute, value) of a `.nv.info` section: one-byte format, one-byte attribute, and a two-byte value, or a
     two-byte length and the value if the format is 4."""
-    at = 0
-    while at + 4 <= len(section.data):
-        kind, attribute, value = struct.unpack_from("<BBH", section.data, at)
-        at += 4
+    offset = 0
+    while offset + 4 <= len(section.data):
+        kind, attribute, value = struct.unpack_from("<BBH", section.data, offset)
+        offset += 4
         if kind == 4:
-            yield attribute, section.data[at : at + value]
-            at += value
+            yield attribute, section.data[offset : offset + value]
+            offset += value
         else:
             yield attribute, value.to_bytes(4, "little")

@@ -44,21 +44,21 @@ def read_line_table(elf: Elf, name: str) -> list[Row]:
 
 
 def _read_units(data: bytes, functions: dict[int, str]) -> Iterator[Row]:
-    at = 0
-    while at + 4 <= len(data):
-        (size,) = struct.unpack_from("<I", data, at)
-        yield from _read_unit(data, at + 4, at + 4 + size, functions)
-        at += 4 + size
+    offset = 0
+    while offset + 4 <= len(data):
+        (size,) = struct.unpack_from("<I", data, offset)
+        yield from _read_unit(data, offset + 4, offset + 4 + size, functions)
+        offset += 4 + size
 
 
 @dataclass
 class _Reader:
     data: bytes
-    at: int
+    offset: int
 
     def byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
+        self.offset += 1
+        return self.data[self.offset - 1]
 
     def unsigned(self) -> int:
         """Read a number in LEB128."""
@@ -71,33 +71,33 @@ class _Reader:
                 return value
 
     def signed(self) -> int:
-        start = self.at
+        start = self.offset
         value = self.unsigned()
-        bits = 7 * (self.at - start)
+        bits = 7 * (self.offset - start)
         return value - (1 << bits) if value >> (bits - 1) else value
 
     def text(self) -> str:
-        end = self.data.index(b"\0", self.at)
-        text, self.at = self.data[self.at : end].decode("utf-8", "replace"), end + 1
+        end = self.data.index(b"\0", self.offset)
+        text, self.offset = self.data[self.offset : end].decode("utf-8", "replace"), end + 1
         return text
 
 
-def _read_unit(data: bytes, at: int, end: int, functions: dict[int, str]) -> Iterator[Row]:
+def _read_unit(data: bytes, offset: int, end: int, functions: dict[int, str]) -> Iterator[Row]:
     """Run the program of one unit."""
-    version, header_size = struct.unpack_from("<HI", data, at)
+    version, header_size = struct.unpack_from("<HI", data, offset)
     if not 2 <= version <= _LAST_VERSION:
         raise ValueError(f"line-number program of DWARF version {version}")
-    reader = _Reader(data, at + 6)
+    reader = _Reader(data, offset + 6)
     unit = reader.byte()
-    reader.at += version >= _FIRST_WITH_MOST_OPERATIONS
+    reader.offset += version >= _FIRST_WITH_MOST_OPERATIONS
     reader.byte()
-    base, step, first_special = struct.unpack_from("<bBB", data, reader.at)
-    lengths = data[reader.at + 3 : reader.at + 2 + first_special]
-    reader.at += 2 + first_special
+    base, step, first_special = struct.unpack_from("<bBB", data, reader.offset)
+    lengths = data[reader.offset + 3 : reader.offset + 2 + first_special]
+    reader.offset += 2 + first_special
     files = _read_files(reader)
-    reader.at = at + 6 + header_size
+    reader.offset = offset + 6 + header_size
     function, address, file, line = "", 0, 1, 1
-    while reader.at < end:
+    while reader.offset < end:
         number = reader.byte()
         if number >= first_special:
             address += (number - first_special) // step * unit
@@ -105,14 +105,14 @@ def _read_unit(data: bytes, at: int, end: int, functions: dict[int, str]) -> Ite
             yield Row(function, address, files.get(file, ""), line)
         elif number == 0:
             size = reader.unsigned()
-            start, extended = reader.at, reader.byte()
+            start, extended = reader.offset, reader.byte()
             if extended == _SET_ADDRESS:
-                (address,) = struct.unpack_from("<Q", data, reader.at)
-                function = functions.get(reader.at, "")
+                (address,) = struct.unpack_from("<Q", data, reader.offset)
+                function = functions.get(reader.offset, "")
             elif extended == _END_SEQUENCE:
                 yield Row(function, address, "", 0)
                 function, address, file, line = "", 0, 1, 1
-            reader.at = start + size
+            reader.offset = start + size
         elif number == _COPY:
             yield Row(function, address, files.get(file, ""), line)
         elif number == _ADVANCE_PC:
@@ -124,8 +124,8 @@ def _read_unit(data: bytes, at: int, end: int, functions: dict[int, str]) -> Ite
         elif number == _CONST_ADD_PC:
             address += (255 - first_special) // step * unit
         elif number == _FIXED_ADVANCE_PC:
-            address += int.from_bytes(data[reader.at : reader.at + 2], "little")
-            reader.at += 2
+            address += int.from_bytes(data[reader.offset : reader.offset + 2], "little")
+            reader.offset += 2
         else:
             for _ in range(lengths[number - 1]):
                 reader.unsigned()

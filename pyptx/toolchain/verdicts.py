@@ -182,7 +182,7 @@ def _split(group: Group, blame: _Blame) -> list[Group]:
     )
     step = max(1, len(group) // 8)
     parts = [read] if read else []
-    parts += [unread_members[at : at + step] for at in range(0, len(unread_members), step)]
+    parts += [unread_members[start : start + step] for start in range(0, len(unread_members), step)]
     return parts + [(group[place],) for place in blame.by_place if place is not None]
 
 

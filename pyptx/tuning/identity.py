@@ -133,10 +133,10 @@ def _find_name(value: Any) -> str:
     name: Any = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not _is_library(module):
         return ""
-    found: Any = sys.modules.get(module)
+    candidate: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return f"{module}.{name}" if found is value else ""
+        candidate = getattr(candidate, part, None)
+    return f"{module}.{name}" if candidate is value else ""
 
 
 def _is_library(module: str) -> bool:

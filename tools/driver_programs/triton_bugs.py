@@ -16,8 +16,8 @@ BLOCK = 128
 @triton.jit
 def scale(x, out, BLOCK: tl.constexpr):
     """Double the elements, with no mask."""
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + at, 2 * tl.load(x + at))
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + offsets, 2 * tl.load(x + offsets))
 
 
 @triton.jit

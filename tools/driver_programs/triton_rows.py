@@ -19,14 +19,14 @@ def sum_weight_gradients(x, dout, mean, rstd, dweight, dbias, locks, cols, SLOTS
     """Add a row to the sums of its slot; a lock serves the rows of a slot one after another."""
     row = tl.program_id(0)
     slot = row % SLOTS
-    at = tl.arange(0, BLOCK)
-    keep = at < cols
-    hat = (tl.load(x + row * cols + at, mask=keep, other=0.0) - tl.load(mean + row)) * tl.load(rstd + row)
-    grad = tl.load(dout + row * cols + at, mask=keep, other=0.0)
+    columns = tl.arange(0, BLOCK)
+    keep = columns < cols
+    hat = (tl.load(x + row * cols + columns, mask=keep, other=0.0) - tl.load(mean + row)) * tl.load(rstd + row)
+    grad = tl.load(dout + row * cols + columns, mask=keep, other=0.0)
     while tl.atomic_cas(locks + slot, 0, 1) == 1:
         pass
-    weights = dweight + slot * cols + at
-    biases = dbias + slot * cols + at
+    weights = dweight + slot * cols + columns
+    biases = dbias + slot * cols + columns
     tl.store(weights, tl.load(weights, mask=keep, other=0.0) + hat * grad, mask=keep)
     tl.store(biases, tl.load(biases, mask=keep, other=0.0) + grad, mask=keep)
     tl.debug_barrier()

@@ -45,7 +45,7 @@ def list_bugs() -> str:
     for name, bug in load_bugs().items():
         text = (EXAMPLES / "bugs" / f"{name}.py").read_text("utf-8")
         sentence = text.removeprefix('"""').partition("\n\n")[0].replace("\n", " ")
-        cells = "".join(f" {found.get(name, 'not run')} |" for found in outcomes.values())
+        cells = "".join(f" {results.get(name, 'not run')} |" for results in outcomes.values())
         rows.append(f"| [{name}](bugs/{name}.py) | {sentence} | {bug.code} |{cells}\n")
     return "".join(rows)
 
@@ -56,8 +56,8 @@ def read_outcomes() -> dict[str, dict[str, str]]:
     for path in sorted(Path(RESULTS).glob("*_bugs.txt")):
         header, *lines = path.read_text("utf-8").splitlines()
         device = header.partition(": ")[2].partition(",")[0]
-        found = [re.fullmatch(r"bugs (\w+): ok, (.*), [\d.]+ s", line) for line in lines]
-        outcomes[device] = {match[1]: describe_outcome(match[2]) for match in found if match}
+        matches = [re.fullmatch(r"bugs (\w+): ok, (.*), [\d.]+ s", line) for line in lines]
+        outcomes[device] = {match[1]: describe_outcome(match[2]) for match in matches if match}
     return outcomes
 
 

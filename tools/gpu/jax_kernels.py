@@ -102,13 +102,13 @@ def jax_initial_values(machine: Machine) -> str:
     """Compare results that start with given values."""
     jax: Any = import_module("jax")
     jnp = jax.numpy
-    x, kept, donated = jnp.arange(float(SIZE)), jnp.ones(SIZE), jnp.ones(SIZE)
+    x, initial, donated = jnp.arange(float(SIZE)), jnp.ones(SIZE), jnp.ones(SIZE)
 
     def call(x: Any, y: Any) -> Any:
         return accumulate(x, out=y)
 
-    np.testing.assert_array_equal(np.asarray(jax.jit(call)(x, kept)), np.asarray(x + 1))
-    np.testing.assert_array_equal(np.asarray(kept), 1)
+    np.testing.assert_array_equal(np.asarray(jax.jit(call)(x, initial)), np.asarray(x + 1))
+    np.testing.assert_array_equal(np.asarray(initial), 1)
     address = donated.unsafe_buffer_pointer()
     result = jax.jit(call, donate_argnums=1)(x, donated)
     np.testing.assert_array_equal(np.asarray(result), np.asarray(x + 1))

@@ -65,10 +65,10 @@ def tensor_map_bits(machine: Machine) -> str:
     for layout, width in layouts.items():
         tile, dims = Tile("m", "k", bf16, layout=layout, tma_box=(64, width)), (("m", 256), ("k", 512))
         with in_context(0):
-            found = find_map(tile, dims, 0x7F00_0000_0000)
+            data = find_map(tile, dims, 0x7F00_0000_0000)
         expected = tensor_map(tile, dict(dims), 0x7F00_0000_0000)
-        if found != encode(expected):
-            raise AssertionError(f"{layout}: the driver's map is {found.hex()}, which reads as {decode(found)}")
+        if data != encode(expected):
+            raise AssertionError(f"{layout}: the driver's map is {data.hex()}, which reads as {decode(data)}")
     return f"{len(layouts)} maps"
 
 
@@ -137,10 +137,10 @@ def launch_options(machine: Machine) -> str:
     add, values = VECTOR_ADD.make(), np.arange(SIZE, dtype=np.float32)
     with in_context(0):
         stream = int(call("cuStreamCreate", 1))
-    total, one = copy_to_device(values, stream), copy_to_device(values, stream)
+    total, term = copy_to_device(values, stream), copy_to_device(values, stream)
     launches: list[dict[str, Any]] = [{"cooperative": True}, {"programmatic": True}, {"programmatic": False}]
     for options in launches:
-        total = add(total, one, stream=stream, grid=VECTOR_ADD.module.grid(SIZE), **options)
+        total = add(total, term, stream=stream, grid=VECTOR_ADD.module.grid(SIZE), **options)
     np.testing.assert_array_equal(total.to_numpy(), (len(launches) + 1) * values)
     return f"{len(launches)} launches"
 

@@ -52,6 +52,6 @@ def programs_keep_their_driver(machine: Machine) -> str:
         )
     mine = f"{own}, {'simulated' if machine.is_simulated else 'real'}"
     expected = [mine, f"{DEVICES[other].name}, simulated", mine]
-    found = process.stdout.splitlines()
-    assert (process.returncode, found) == (0, expected), f"found {found}, expected {expected}\n{process.stderr}"
+    lines = process.stdout.splitlines()
+    assert (process.returncode, lines) == (0, expected), f"found {lines}, expected {expected}\n{process.stderr}"
     return f"{own} and {DEVICES[other].name}"

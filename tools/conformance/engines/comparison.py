@@ -33,23 +33,25 @@ def compare(arguments: argparse.Namespace) -> int:
     cases = select_cases(arguments.family, arguments.sample, arguments.seed)
     if arguments.answers:
         about, answers = read_answers(Path(arguments.answers))
-        found = {case.name: list(find_differences(case, answers[case.name], arguments.seed))
+        results = {case.name: list(find_differences(case, answers[case.name], arguments.seed))
                  for case in cases if case.name in answers}  # fmt: skip
         if arguments.digests:
-            write_digests(Path(arguments.digests), about, (answers[case.name] for case in cases if case.name in found))
+            write_digests(
+                Path(arguments.digests), about, (answers[case.name] for case in cases if case.name in results)
+            )
     else:
         about, digests = read_digests()
         digests = {name: digest for name, digest in digests.items() if name not in read_known_differences()}
-        found = {case.name: list(check_digest(case, digests[case.name])) for case in cases if case.name in digests}
-    counts = Counter(name.split("/", 1)[0] for name in found)
-    differences = [difference for differences in found.values() for difference in differences]
+        results = {case.name: list(check_digest(case, digests[case.name])) for case in cases if case.name in digests}
+    counts = Counter(name.split("/", 1)[0] for name in results)
+    differences = [difference for differences in results.values() for difference in differences]
     by_family = Counter(difference.name.split("/", 1)[0] for difference in differences)
-    print(f"{about}: {len(found)} cases compared, {len(cases) - len(found)} without an answer")
+    print(f"{about}: {len(results)} cases compared, {len(cases) - len(results)} without an answer")
     for family, count in sorted(counts.items()):
         print(f"  {family}: {count} cases, {by_family[family]} differences")
     for difference in differences[: arguments.show]:
         print(f"  {difference.name}: {difference.about}")
-    return 1 if differences or not found else 0
+    return 1 if differences or not results else 0
 
 
 def check_digest(case: Case, digest: str) -> Iterator[Difference]:

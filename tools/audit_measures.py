@@ -44,7 +44,10 @@ _IRREGULAR = frozenset("""
 """.split())  # fmt: skip
 """Participles that do not end in -ed."""
 _NO_PARTICIPLES = frozenset("embed exceed feed need proceed red seed shared speed succeed".split())
+_VAGUE = frozenset("at found given it made mine one own some that thing things this those what which".split())
+"""Names of locals that do not say what they hold."""
 Sources = Mapping[str, ast.Module]
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def read_sources(folder: Path) -> Sources:
@@ -121,16 +124,31 @@ def _is_constant(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id.isupper()
 
 
-def list_functions(sources: Sources) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def list_functions(sources: Sources) -> Iterator[Function]:
     """Yield every function and method."""
     for module in sources.values():
-        yield from (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+        yield from (node for node in ast.walk(module) if isinstance(node, Function))
 
 
 def has_participle(name: str) -> bool:
     """Return whether a function's name begins with a participle, which says what something is, not what is done."""
     first = name.strip("_").partition("_")[0]
     return first in _IRREGULAR or (first.endswith("ed") and first not in _NO_PARTICIPLES)
+
+
+def list_locals(function: Function) -> set[str]:
+    """Return the names of the arguments and the variables of a function, without those of functions inside."""
+    nodes, names = (
+        list[ast.AST](function.body),
+        {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)},
+    )
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
+            nodes.extend(ast.iter_child_nodes(node))
+    return names
 
 
 def find_imports(sources: Sources) -> dict[str, set[str]]:
@@ -177,6 +195,7 @@ def measure(folder: Path) -> dict[str, str]:
     functions, imports = list(list_functions(sources)), find_imports(sources)
     comparisons = list(list_comparisons(sources))
     named = [item.name for item in functions if not item.name.startswith("__") and not _is_property(item)]
+    variables = [name.strip("_") for item in functions for name in list_locals(item)]
     lengths = [(item.end_lineno or item.lineno) - item.lineno + 1 for item in functions]
     return {
         "modules": f"{len(sources):,}",
@@ -187,10 +206,11 @@ def measure(folder: Path) -> dict[str, str]:
         "of these modules in circles": f"{count_in_circles(imports)}",
         f"functions of more than {LONG} lines": f"{sum(length > LONG for length in lengths)}",
         "functions named by a participle": f"{sum(map(has_participle, named)) / len(named):.1%}",
+        "locals with a vague name": f"{sum(name in _VAGUE for name in variables) / len(variables):.1%}",
     }
 
 
-def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_property(node: Function) -> bool:
     return any("property" in ast.unparse(item) for item in node.decorator_list)
 
 

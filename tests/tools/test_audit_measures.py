@@ -46,6 +46,15 @@ def test_names_that_begin_with_a_participle(name: str, expected: bool) -> None:
     assert measures.has_participle(name) == expected
 
 
+def test_locals_are_those_of_the_function_itself() -> None:
+    text = (
+        "def f(a, *b, c=0, **d):\n    for e, (g, h) in a: i: int = 0\n    def j(k): l = 0\n    return [m for m in n]\n"
+    )
+    function = ast.parse(text).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    assert measures.list_locals(function) == set("abcdeghim")
+
+
 def test_ratios_of_both_baselines_are_averaged_by_benchmark() -> None:
     then, now = {"sim: a": 2.0, "sim: b": 8.0, "parse: c": 3.0}, {"sim: a": 1.0, "sim: b": 9.0, "driver: d": 5.0}
     assert measures.average_ratios(then, now) == {"sim": (2, pytest.approx(4), pytest.approx(3))}

@@ -114,9 +114,9 @@ def pipe(left: Any, right: Any) -> Operand:
     return PipeOperand(operand(left), operand(right))
 
 
-def index(name: Any, position: Any) -> Operand:
+def index(name: Any, at: Any) -> Operand:
     """Return `a[2]`, an address without brackets."""
-    return IndexedOperand(_get_name(name, "indexed"), operand(position))
+    return IndexedOperand(_get_name(name, "indexed"), operand(at))
 
 
 def address(base: Any, offset: Any = None, *rest: Any) -> Operand:

@@ -4,8 +4,8 @@ python -m tools.mutate [--seed N] [--count N] [PATH ...]      for example: pytho
 
 Draws a line, then a change to it: an operator, a constant, a condition, a result, a statement. Runs the tests that
 execute the statement on a copy of the tree, first those of the file named after the module; build/mutation caches
-which tests these are. Prints each mutant that no test detects, unless tools/mutation/equivalent.toml says why none can.
-A hang counts as detected.
+which tests these are, and the outcomes, until the package or a test changes. Prints each mutant that no test detects,
+unless tools/mutation/equivalent.toml says why none can. A hang counts as detected.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tools.mutation import coverage
 from tools.mutation.coverage import Coverage, Measurement
 from tools.mutation.mutants import Mutant, mutants
 from tools.mutation.trees import HUNG, Tree, copy_tree
+from tools.mutation.verdicts import Store, Verdict, digest_sources
 
 ROOT = Path(__file__).parent.parent
 LEAST = 0.95
@@ -38,15 +39,6 @@ MEASUREMENTS = 2
 """A test that fails on the busy machine may pass when it is measured again."""
 OUTCOMES = ("killed", "hung", "survived", "never run", "equivalent")
 _UNNOTICED = ("survived", "never run")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The outcome of a mutant, and the test that killed it, or the number of tests run."""
-
-    mutant: Mutant
-    outcome: str
-    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,7 +94,8 @@ def judge(tree: Tree, mutant: Mutant, test_coverage: Coverage, limits: Limits) -
                 return Verdict(mutant, "hung" if status == HUNG else "killed", "".join(failures[:1]))
     finally:
         file.write_text(source, "utf-8")
-    return Verdict(mutant, "survived", f"{len(first) + len(remainder):,} of {len(candidates):,} tests")
+    tests_run = f"{len(first) + len(remainder):,} of {len(candidates):,} tests"
+    return Verdict(mutant, "survived", tests_run, limits.budget)
 
 
 def _within(tests: Sequence[Measurement], seconds: float, files: int) -> list[Measurement]:
@@ -131,7 +124,11 @@ def _run(
 
 
 def judge_survivors(
-    verdicts: Sequence[Verdict], trees: Sequence[Tree], test_coverage: Coverage, limits: Limits
+    verdicts: Sequence[Verdict],
+    trees: Sequence[Tree],
+    test_coverage: Coverage,
+    limits: Limits,
+    store: Store | None = None,
 ) -> list[Verdict]:
     """Test survivors again with the larger budget, if tests are left."""
     open_verdicts = [
@@ -143,7 +140,7 @@ def judge_survivors(
     if limits.survivor_budget <= limits.budget or not open_verdicts:
         return list(verdicts)
     mutants = [verdict.mutant for verdict in open_verdicts]
-    final = judge_all(mutants, trees, test_coverage, Limits(limits.survivor_budget, patience=limits.patience))
+    final = judge_all(mutants, trees, test_coverage, Limits(limits.survivor_budget, patience=limits.patience), store)
     return [*(verdict for verdict in verdicts if verdict not in open_verdicts), *final]
 
 
@@ -166,9 +163,9 @@ def confirm(
 
 
 def judge_all(
-    sample: Sequence[Mutant], trees: Sequence[Tree], test_coverage: Coverage, limits: Limits
+    sample: Sequence[Mutant], trees: Sequence[Tree], test_coverage: Coverage, limits: Limits, store: Store | None = None
 ) -> list[Verdict]:
-    """Test mutants, one at a time in each tree."""
+    """Test mutants, one at a time in each tree, except those whose verdicts are stored."""
     waiting = queue.SimpleQueue[Mutant]()
     for mutant in sample:
         waiting.put(mutant)
@@ -180,7 +177,11 @@ def judge_all(
                 mutant = waiting.get_nowait()
             except queue.Empty:
                 return
-            verdict = judge(tree, mutant, test_coverage, limits)
+            verdict = None if store is None else store.find(mutant, limits.budget)
+            if verdict is None:
+                verdict = judge(tree, mutant, test_coverage, limits)
+                if store is not None:
+                    store.add(verdict)
             verdicts.append(verdict)
             print(f"{len(verdicts)}/{len(sample)} {_describe_verdict(verdict)}", file=sys.stderr, flush=True)
 
@@ -235,7 +236,7 @@ def main(argv: list[str] | None = None) -> int:
     """Draw mutants, test them, print the report; exit 1 below 95% or if an entry of the list is out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="only files below these")
-    parser.add_argument("--seed", type=int, help="seed for the draw (default: depends on the commit)")
+    parser.add_argument("--seed", type=int, help="seed for the draw (default: from the package and the tests)")
     parser.add_argument("--count", type=int, default=200, help="number of mutants (default: 200)")
     parser.add_argument("--jobs", type=int, default=2, help="copies of the tree to run tests in (default: 2)")
     parser.add_argument("--budget", type=float, default=100, help="seconds of tests per mutant (default: 100)")
@@ -248,7 +249,9 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     root: Path = options.root
     commit = _commit(root)
-    seed: int = int(commit[:8] or "0", 16) if options.seed is None else options.seed
+    digest = digest_sources(root, options.package)
+    store = Store(root / "build" / "mutation" / "verdicts.pickle", digest)
+    seed: int = int(digest[:8], 16) if options.seed is None else options.seed
     sources = {
         path.relative_to(root).as_posix(): path.read_text("utf-8") for path in (root / options.package).rglob("*.py")
     }
@@ -268,8 +271,9 @@ def main(argv: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         trees = [copy_tree(root, Path(folder) / str(job), options.package) for job in range(options.jobs)]
         test_coverage = _load_coverage(root, trees, afresh=options.measure)
-        verdicts = judge_all([m for m in sample if m not in set(equivalent_sample)], trees, test_coverage, limits)
-        verdicts = judge_survivors(verdicts, trees, test_coverage, limits)
+        open_sample = [mutant for mutant in sample if mutant not in set(equivalent_sample)]
+        verdicts = judge_all(open_sample, trees, test_coverage, limits, store)
+        verdicts = judge_survivors(verdicts, trees, test_coverage, limits, store)
         verdicts = confirm(verdicts, trees, test_coverage, limits)
     rate = report([*verdicts, *(Verdict(mutant, "equivalent") for mutant in equivalent_sample)])
     obsolete = sorted(identities - {_identity(mutant) for mutant in population})

@@ -23,8 +23,9 @@ from tools.mutate import (
 )
 from tools.mutation import coverage
 from tools.mutation.coverage import FileRecord
-from tools.mutation.mutants import mutants
+from tools.mutation.mutants import Mutant, mutants
 from tools.mutation.trees import Point, Tree, copy_tree
+from tools.mutation.verdicts import Verdict
 
 SUMS = '''\
 """Sums."""
@@ -379,6 +380,32 @@ def test_survivors_fail_unless_listed(
     write(tmp_path, "QUICK = True\n", files)
     assert main(["--root", str(tmp_path), "--package", "pkg", "--count", "5", "--jobs", "1", "--seed", "1"]) == status
     assert message in capfd.readouterr().out
+
+
+def test_outcomes_are_kept_until_the_package_or_a_test_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+    whole = mutate.judge
+
+    def watch(tree: Tree, mutant: Mutant, test_coverage: coverage.Coverage, limits: Limits) -> Verdict:
+        judged.append(mutant.after)
+        return whole(tree, mutant, test_coverage, limits)
+
+    monkeypatch.setattr(mutate, "judge", watch)
+    words = ["--root", str(tmp_path), "--package", "pkg", "--count", "5", "--jobs", "1", "--budget"]
+    test = "import pkg.sums\ndef test_it(): pass\n"
+    write(tmp_path, "QUICK = True\n", {"tests/test_sums.py": test})
+    assert main([*words, "50"]) == main([*words, "50"]) == 1
+    assert judged == ["QUICK = False"]
+    assert main([*words, "60"]) == 1
+    assert judged == ["QUICK = False"] * 2, "it has not survived 60 seconds of tests yet"
+    write(tmp_path, "QUICK = True\n", {"tools/mutation/equivalent.toml": listing("QUICK = False")})
+    assert main([*words, "70"]) == 0
+    write(tmp_path, "QUICK = True\n", {"tools/mutation/equivalent.toml": "", "tests/test_sums.py": test + "\n"})
+    assert main([*words, "50"]) == 1
+    assert judged == ["QUICK = False"] * 3
+    write(tmp_path, "QUICK = True\n", {"tests/test_sums.py": test.replace("pass", "assert pkg.sums.QUICK")})
+    assert main([*words, "50"]) == main([*words, "60"]) == 0
+    assert judged == ["QUICK = False"] * 4
 
 
 def test_a_test_that_fails_only_while_it_is_measured_detects_changes(

@@ -125,3 +125,14 @@ def test_numpy_has_every_dtype_that_a_row_names() -> None:
             assert dtype.itemsize == max(form.width, 8) // 8
             if form.kind is Kind.FLOAT and form.width <= 16:
                 assert float(library.finfo(dtype).max) == form.maximum
+
+
+@pytest.mark.parametrize("name", ["bf16", "f16", "f32", "tf32", "ue8m0"])
+@pytest.mark.parametrize("number", [Fraction(1, 3), Fraction(5, 7), Fraction(10**6, 49), Fraction(1, 3 << 13)])
+def test_numbers_without_a_binary_expansion_round_to_a_neighbor(name: str, number: Fraction) -> None:
+    form = FORMATS[name]
+    below, above = encode(number, form, "rm"), encode(number, form, "rp")
+    assert below is not None
+    assert above is not None
+    assert above == below + 1
+    assert decode_number(below, form) < number < decode_number(above, form)

@@ -208,7 +208,7 @@ def spell_word(modifier: str) -> str | None:
     name = modifier.replace("::", "__")
     if name[:1].isdigit():
         name = f"_{name}"
-    if keyword.iskeyword(name) or name in ("global", "nonlocal"):
+    if keyword.iskeyword(name):
         name = f"{name}_"
     return name if name.isidentifier() and name.isascii() and ":" not in name and not name.endswith("__") else None
 

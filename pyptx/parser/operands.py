@@ -207,7 +207,6 @@ def _parse_after_value(cursor: Cursor, frames: list[_Frame], initializer: bool) 
             return True
     elif token == ":" and frame.open_tests:
         frame.open_tests -= 1
-        _reduce(frame, _TERNARY + 1)
         while frame.operators[-1] != (_TERNARY, "?"):
             _apply(frame)
         frame.operators[-1] = (_TERNARY, "?:")

@@ -77,6 +77,7 @@ def test_a_kernel_that_cannot_be_traced_is_reported_at_its_line(capsys: Output) 
         (["transpile", "-", "--watch", "-o", "new.py"], 2, "pyptx: --watch needs an input file and -o OUT\n"),
         (["transpile", "scale.ptx", "--from", "x"], 2,
          "pyptx: scale.ptx: a text file has only one PTX; omit --from x\n"),
+        (["transpile", "-", "--from", "x"], 2, "pyptx: -: a text file has only one PTX; omit --from x\n"),
     ],
 )  # fmt: skip
 def test_what_goes_wrong_is_said(words: list[str], status: int, message: str, capsys: Output) -> None:

@@ -211,3 +211,13 @@ def test_a_device_function_is_part_of_the_key() -> None:
     assert "0f40000000" in body.ptx()
     factor = 4.0
     assert "0f40800000" in body.ptx()
+
+
+def test_annotations_give_the_types_that_the_decorator_does_not() -> None:
+    def double(x: Any) -> Any:
+        return x + x
+
+    double.__annotations__ = {"x": f32}
+    assert ptx.func(returns=(f32,))(double).resolve_signature() == ((f32,), (f32,))
+    double.__annotations__ = {"return": f32}
+    assert ptx.func(params=(f32,))(double).resolve_signature() == ((f32,), (f32,))

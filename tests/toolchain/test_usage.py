@@ -150,3 +150,10 @@ def test_a_damaged_cubin_is_never_another_exception() -> None:
             resources(data[:index] + b"\xff" + data[index + 1 :])
         except PtxError:
             continue
+
+
+def test_a_cubin_without_numbers_of_its_symbols_has_zeros() -> None:
+    data = assemble(TWO_KERNELS).data
+    assert data.count(b".nv.info\0") == 1
+    usage = resources(data.replace(b".nv.info\0", b".nv.none\0"))["first"]
+    assert (usage.registers, usage.frame, usage.stack) == (0, 0, 0)

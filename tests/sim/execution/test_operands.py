@@ -131,3 +131,9 @@ def test_an_index_that_is_no_integer_or_of_no_array_is_refused(address: str) -> 
         _run(f"ld.shared.u32 %r2, {address};", functions)
     [found] = caught.value.diagnostics
     assert (found.code, found.message) == ("PTX1105", "`ld.shared.u32` is not simulated")
+
+
+def test_a_float_is_the_low_half_of_a_wider_register() -> None:
+    output = _run("cvt.u64.u32 %rd2, %r1; or.b64 %rd2, %rd2, 0x7654321000000000; st.global.f32 [%rd1], %rd2;"
+                  "ld.global.u32 %r2, [%rd1]; add.u32 %r2, %r2, 5;")  # fmt: skip
+    assert output == list(range(5, 37))

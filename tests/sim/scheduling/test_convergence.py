@@ -84,3 +84,28 @@ def test_what_is_missing_is_found_all_the_same(place: str, schedule: str, seed: 
 def test_registers_touched_behind_the_fence_by_all_but_the_late_lane(schedule: str, seed: int) -> None:
     body = late("fence").replace("//product\n", "@!%p3 mov.f32 %f1, 0f00000000;\n")
     assert "PTX0934" in run(body, 0, schedule, seed)[1]
+
+
+@pytest.mark.parametrize("mask", ["-1", "0xffff"])
+def test_two_warps_go_on_at_different_places_when_their_other_lanes_have_exited(mask: str) -> None:
+    body = f"""and.b32 %r1, %t, 31; setp.lt.u32 %p1, %r1, 16; setp.lt.u32 %p2, %t, 32; mov.u32 %r7, 0;
+@!%p1 bra leave;
+@%p2 bra first;
+redux.sync.add.u32 %r5, %t, {mask};
+bra.uni done;
+first: redux.sync.max.u32 %r5, %t, {mask};
+done: st.global.u32 [%o], %r5; ret;
+leave: add.u32 %r7, %r7, 1; setp.lt.u32 %p3, %r7, 20; @%p3 bra leave;"""
+    for schedule, seed in ORDERS:
+        out = np.zeros(64, np.uint32)
+        assert sim.run(parse(kernel(body)), block=64, args=[out], schedule=schedule, seed=seed).hazards == []
+        assert out.tolist() == [15] * 16 + [0] * 16 + [sum(range(32, 48))] * 16 + [0] * 16
+
+
+@pytest.mark.parametrize("kind", ["fence", "commit_group", "wait_group"])
+def test_half_a_warp_after_a_fence_of_the_whole_warp_is_divergent(kind: str) -> None:
+    number = "0" if kind == "wait_group" else ""
+    body = f"""and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 0;
+wgmma.fence.sync.aligned; @%p1 wgmma.{kind}.sync.aligned {number};"""
+    result = sim.run(parse(kernel(body)), block=128, args=[np.zeros(128, np.uint32)], on_hazard="report")
+    assert {finding.rule.code for finding in result.hazards} == {"PTX0960"}

@@ -3,11 +3,15 @@ they execute it together (vote.sync, match.sync, redux.sync, shfl.sync: Descript
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from pyptx import sim
 from pyptx.parser import parse
+from pyptx.sim.base.lanes import Shape
+from pyptx.sim.state.meetings import Meeting, wrap_warp_wide
 from tests.sim.kernels import SCHEDULES, assert_reported, by_schedule, codes, kernel
 
 T = np.arange(64)
@@ -165,3 +169,18 @@ def test_lanes_at_two_places_do_not_wait_for_lanes_that_exit_later() -> None:
     late = (T % 2 == 0) & (T > 40)
     expected = np.where(late, 0, np.where(T < 32, 32, 32 - late.sum()))
     assert outputs(text) == [expected.tolist()]
+
+
+def test_lanes_take_the_results_of_their_own_meeting() -> None:
+    shape = Shape((64, 1, 1), 1)
+    first, second = shape.select_index(np.arange(32)), shape.select_index(np.arange(32, 64))
+    pending = [shape.index < 32, shape.index >= 32]
+    pair, single = (np.arange(32), np.arange(32) % 2 == 0), np.arange(32) + 100
+    machine = SimpleNamespace(meetings=[Meeting(first, pair, pending[0]), Meeting(second, single, pending[1])])
+    run = wrap_warp_wide(lambda *_: pytest.fail("the meetings have the results"))
+    np.testing.assert_array_equal(run(machine, shape.select_index(np.arange(40, 64))), np.arange(108, 132))
+    values, parities = run(machine, first)
+    np.testing.assert_array_equal(values, np.arange(32))
+    np.testing.assert_array_equal(parities, np.arange(32) % 2 == 0)
+    np.testing.assert_array_equal(run(machine, shape.select_index(np.arange(32, 40))), np.arange(100, 108))
+    assert machine.meetings == []

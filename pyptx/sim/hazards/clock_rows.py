@@ -211,7 +211,6 @@ class ClockRows:
             self._grow_rows(max(16, count // 2))
             self._free = list(range(len(self._table) - 1, count - 1, -1))
         new = self._free.pop()
-        self._row_stamps.pop(new, None)
         self._table[new], self._floors[new], self.dirty[new] = self._table[row], self._floors[row], True
         self.row_warp[new] = warp
         if row in self._foreign:

@@ -315,3 +315,15 @@ def test_ctas_that_meet_hand_on_what_a_warp_knows_of_another_cluster() -> None:
     ctas.bar(Group(np.concatenate([ctas.threads(cta).threads for cta in range(2)])))
     ctas.load(6, ctas.threads(0, range(32, 64)))
     assert ctas.found() == []
+
+
+def test_rows_of_lanes_that_merged_serve_other_lanes() -> None:
+    ctas = Ctas(1)
+    clocks, heights = ctas.engine.state.clocks, list[int]()
+    for _ in range(8):
+        for lane in range(31):
+            ctas.engine.sync.proxy_fence(ctas.threads(0, [lane]), [Space.SHARED])
+        ctas.bar(ctas.threads(0))
+        assert clocks.splits == {}
+        heights.append(len(clocks.table))
+    assert heights == heights[:1] * 8

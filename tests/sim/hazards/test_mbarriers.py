@@ -174,3 +174,20 @@ def test_a_race_between_ctas_names_the_arrival_or_wait_whose_scope_is_too_narrow
         ("PTX0903", (f"`line {line}` at <ptx>:{line}:1 has scope `.cta`, which does not include the other CTA",))
     ]  # fmt: skip
     assert [(finding.rule.code, finding.notes) for finding in engine.findings] == expected
+
+
+@pytest.mark.parametrize("earlier_stores", [4, 5])
+def test_a_later_initialization_by_a_known_thread_is_not_visible_yet(earlier_stores: int) -> None:
+    """The thread knows all that the initializing thread did before the barrier, and only that."""
+    engine = Hazards()
+    grid = engine.launch(place(), 64, shared_bytes=1024)
+    engine.start(grid, [0], [0])
+    for line in range(earlier_stores):
+        engine.access(store(place(line), Space.SHARED, 4), ONE, np.array([256]))
+    engine.mbarriers.init(0, place(11), 0, 1)
+    engine.barriers.bar(Group(grid.list_threads(0)), place(12), 0, None, "sync")
+    engine.mbarriers.arrive(OTHER, place(13), 0)
+    engine.mbarriers.init(0, place(14), 8, 1)
+    assert not engine.findings
+    engine.mbarriers.arrive(OTHER, place(15), 8)
+    assert [(finding.rule.code, finding.other) for finding in engine.findings] == [("PTX0928", place(14))]

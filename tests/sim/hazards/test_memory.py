@@ -383,3 +383,18 @@ def test_a_load_of_columns_that_no_product_wrote_says_what_may_write_them() -> N
     (finding,) = engine.findings
     assert finding.rule.code == "PTX0912"
     assert "with M and N of the product" in finding.help
+
+
+@pytest.mark.parametrize("is_written", [False, True], ids=["before the first write", "after a write"])
+def test_each_reader_beyond_the_slots_is_compared_with_a_write(is_written: bool) -> None:
+    """The writer is thread 128, the tag of the reader in warp 0 is 128 too."""
+    engine, grid = make_engine(256)
+    address, writer = np.array([1 << 20]), Group(np.array([128]))
+    if is_written:
+        engine.access(store(place(1), Space.GLOBAL, 4), writer, address)
+        engine.barriers.bar(Group(grid.list_threads(0)), place(1), 0, None, "sync")
+    for line, warp in enumerate([1, 2, 3, 5, 0, 6], 2):
+        engine.access(load(place(line), Space.GLOBAL, 4), Group(np.array([32 * warp])), address)
+    engine.access(store(place(9), Space.GLOBAL, 4), writer, address)
+    found = [(finding.rule.code, finding.other) for finding in engine.findings]
+    assert sorted(found, key=str) == [("PTX0901", place(line)) for line in range(2, 8)]

@@ -45,8 +45,8 @@ class ClusterRound:
     arrivals: set[int] = field(default_factory=set[int])
     stamp: Stamp | None = None
     last_stamp: Stamp | None = None
-    pending_inits: set[int] = field(default_factory=set[int])
-    visible_inits: set[int] = field(default_factory=set[int])
+    init_rounds: dict[int, int] = field(default_factory=dict[int, int])
+    """The number of the round that releases each initialization of an mbarrier."""
 
 
 class Barriers:
@@ -236,7 +236,7 @@ class Barriers:
         cluster_round.arrivals |= group.members
         for init_sets in (self.fenced_inits, self.inits) if sem.releases else (self.fenced_inits,):
             for thread in init_sets.keys() & group.members if init_sets else ():
-                cluster_round.pending_inits |= init_sets.pop(thread)
+                cluster_round.init_rounds |= dict.fromkeys(init_sets.pop(thread), int(self.arrivals[thread]))
         stamp = state.clocks.publish(threads)
         if not sem.releases:
             clock = stamp.clock[RELAXED].copy()
@@ -279,16 +279,11 @@ class Barriers:
             return
         cluster_round.last_stamp, cluster_round.stamp = cluster_round.stamp, None
         cluster_round.arrivals = set()
-        cluster_round.visible_inits |= cluster_round.pending_inits
-        cluster_round.pending_inits = set()
 
     def list_live_threads(self, domain: Domain) -> set[int]:
         grid = domain.grid
         slots = [slot for slot, occupant in enumerate(grid.domain_of_slot) if occupant is domain]
         return {thread for slot in slots for thread in self._list_live(grid, slot).tolist()}
-
-    def _count_waits(self, thread: int) -> int:
-        return int(self.waits[thread]) if thread < len(self.waits) else 0
 
     def cluster_wait(self, group: Group, place: Place, sem: Sem = Sem.ACQUIRE) -> None:
         """Record that `barrier.cluster.wait` returned."""
@@ -311,9 +306,10 @@ class Barriers:
         if cluster_round is not None and cluster_round.arrivals:
             self._complete_cluster(domain, cluster_round)
 
-    def note_init(self, thread: int, barrier: int) -> None:
-        """Record the initialization of an mbarrier, which other CTAs see only after a cluster barrier."""
-        self.inits.setdefault(thread, set()).add(barrier)
+    def note_init(self, thread: int, init_ref: int) -> None:
+        """Record the initialization of an mbarrier, which other CTAs see only after a cluster barrier. Another one of
+        the same mbarrier has another reference."""
+        self.inits.setdefault(thread, set()).add(init_ref)
 
     def fence_inits(self, group: Group) -> None:
         """Execute `fence.mbarrier_init.release.cluster`."""
@@ -321,10 +317,11 @@ class Barriers:
             if thread in self.inits:
                 self.fenced_inits.setdefault(thread, set()).update(self.inits.pop(thread))
 
-    def is_init_visible(self, thread: int, barrier: int) -> bool:
-        """Tell whether a thread has passed a cluster barrier that released an mbarrier's initialization."""
+    def is_init_visible(self, thread: int, init_ref: int) -> bool:
+        """Tell whether a thread has passed the cluster barrier that released an initialization."""
         cluster_round = self.clusters.get(self.state.find_domain(thread).number)
-        return cluster_round is not None and barrier in cluster_round.visible_inits and self._count_waits(thread) > 0
+        init_round = cluster_round.init_rounds.get(init_ref) if cluster_round is not None else None
+        return init_round is not None and int(self.waits[thread]) >= init_round
 
 
 def _format_count(count: int | None) -> str:

@@ -141,7 +141,7 @@ class MBarriers:
                 self._visible_until.clear()
             self._visible_until[query] = time
         for index in np.flatnonzero(~good).tolist():
-            good[index] = self.barriers.is_init_visible(int(unknown[index]), barrier.address)
+            good[index] = self.barriers.is_init_visible(int(unknown[index]), barrier.init_ref)
         barrier.knows_init[unknown[good] - first] = True
         if not good.all():
             thread = int(unknown[~good][0])
@@ -201,7 +201,7 @@ class MBarriers:
             grid, address, count, count, place, ref, thread, channel, domain.first_thread, knows_init,
             arrival_phases=np.zeros(grid.cluster * grid.stride, np.int32),
         )  # fmt: skip
-        self.barriers.note_init(thread, address)
+        self.barriers.note_init(thread, ref)
 
     def inval(self, thread: int, place: Place, address: int) -> None:
         """Execute `mbarrier.inval`."""

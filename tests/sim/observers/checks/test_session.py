@@ -103,6 +103,17 @@ ld.shared.u32 %r2, [%r1]; //@"""),
     Case("initialization", "PTX0928", """@%first mbarrier.init.shared::cta.b64 [bar], 64; //&
 bar.sync 0; //-
 mbarrier.arrive.shared::cta.b64 _, [bar]; //@"""),
+    Case("second initialization", "PTX0928", """mov.u32 %r1, %cluster_ctarank; xor.b32 %r1, %r1, 1;
+mov.u32 %r2, bar; mapa.shared::cluster.u32 %r2, %r2, %r1;
+@%first mbarrier.init.shared::cta.b64 [bar], 1;
+@%first fence.mbarrier_init.release.cluster;
+barrier.cluster.arrive.relaxed; barrier.cluster.wait;
+@%first mbarrier.inval.shared::cta.b64 [bar];
+@%first mbarrier.init.shared::cta.b64 [bar], 1; //&
+@%first fence.mbarrier_init.release.cluster; //-
+barrier.cluster.arrive.relaxed; barrier.cluster.wait;
+@%first mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r2]; //@
+barrier.cluster.arrive; barrier.cluster.wait;""", 32, 2, 2),
     Case("bulk load", "PTX0930", LOAD.format(WAIT.format(0, 0, "//-").replace("bra wait0;", "bra wait0; //-"))),
     Case("bulk store", "PTX0920", STORE.format("//&", "//-", "//@", "cp.async.bulk.wait_group.read 0;", "")),
     Case("bulk source", "PTX0942", STORE.format("", "", "//&", "cp.async.bulk.wait_group.read 0; //-", "//@")),

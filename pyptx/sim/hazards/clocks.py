@@ -395,7 +395,6 @@ class Clocks(ClockRows):
         columns = self.find_columns(threads)
         clock, floors = self._table[rows].max(axis=1), self._floors[rows]
         cta_floors = floors.max(axis=1)
-        clock[cta_index, RAN, columns] = np.maximum(clock[cta_index, RAN, columns], present * self.now)
         cta_floors[:, ORDER, : CTA + 1] = self.now
         for index, kind in enumerate(CROSS):
             crossings = np.maximum(clock[cta_index, kind, columns], present * self.crossed_own[threads, index])

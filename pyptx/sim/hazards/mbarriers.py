@@ -484,7 +484,7 @@ class MBarriers:
             return False
         arrivals = stamp.clock[RAN].copy()
         arrivals[barrier.column] = 0
-        return bool((arrivals <= clocks.table[row, RAN, : len(arrivals)]).all())
+        return bool((arrivals <= clocks.make_stamp(row).clock[RAN, : len(arrivals)]).all())
 
     def list_barriers(self, grid: Grid, slot: int) -> list[Barrier]:
         """Return the live mbarriers of a CTA."""

@@ -121,6 +121,27 @@ def test_a_wait_may_skip_a_phase_whose_arrivals_the_thread_knows(knows: bool) ->
     assert codes == (["PTX0957"] if knows else ["PTX0957", "PTX0956"])
 
 
+@pytest.mark.parametrize("knows", [True, False])
+@pytest.mark.parametrize("ctas", [1, 2])
+@pytest.mark.parametrize("fences", [False, True], ids=["no fence", "proxy fence"])
+def test_a_wait_may_skip_a_phase_whose_arrivals_precede_a_barrier(fences: bool, ctas: int, knows: bool) -> None:
+    engine = Hazards()
+    grid = engine.launch(place(), 64, slots=ctas, shared_bytes=1024)
+    engine.start(grid, range(ctas), range(ctas))
+    threads = Group(np.concatenate([grid.list_threads(slot) for slot in range(ctas)]))
+    engine.mbarriers.init(0, place(1), 0, 1)
+    engine.barriers.bar(threads, place(2), 0, None, "sync")
+    engine.mbarriers.arrive(ONE, place(3), 0)
+    if fences:
+        engine.sync.proxy_fence(threads, [Space.SHARED])
+    if knows:
+        engine.barriers.bar(threads, place(4), 0, None, "sync")
+    for event, line in ((engine.mbarriers.wait, 5), (engine.mbarriers.arrive, 6)):
+        event(Group(np.array([32])), place(line), 0)
+    engine.mbarriers.wait(OTHER, place(7), 0, 1)
+    assert [finding.rule.code for finding in engine.findings] == ([] if knows else ["PTX0956"])
+
+
 @pytest.mark.parametrize("expects", [True, False])
 def test_the_expectation_of_bytes_that_have_come_completes_the_phase(expects: bool) -> None:
     """The last arrival comes between the bytes and their expectation."""

@@ -242,6 +242,32 @@ print(code, change, node == second)
     assert run(run_program, program).splitlines() == lines
 
 
+def test_an_executable_graph_takes_over_child_graphs_of_the_same_shape(run_program: Run) -> None:
+    program = """\
+def make(value, source, *extra):
+    child = ask("cuGraphCreate", 0)
+    add_node("Memset", [], pack_fill(a, value), 0, graph=child)
+    for _ in extra:
+        add_node("Empty", [], graph=child)
+    graph = ask("cuGraphCreate", 0)
+    node = add_node("ChildGraph", [], child, graph=graph)
+    add_node("Memcpy", [node], pack_copy(b, source, size), 0, graph=graph)
+    return graph
+
+def update(graph):
+    result = ctypes.create_string_buffer(24)
+    code = try_call("cuGraphExecUpdate_v2", executable, graph, result)
+    return code, *struct.unpack("<i4xQQ", result.raw)[:2]
+
+executable = instantiate(make(ONE, a))
+print(launch_graph(executable), fetch(a), fetch(b))
+print(update(make(TWO, b)), launch_graph(executable), fetch(a), fetch(b))
+print(update(make(ONE, a, "one more")), launch_graph(executable), fetch(a), fetch(b))
+"""
+    lines = ["0 1.0 1.0", "(0, 0, 0) 0 2.0 1.0", "(910, 2, 0) 0 2.0 1.0"]
+    assert run(run_program, program).splitlines() == lines
+
+
 def test_a_child_graph_is_a_copy(run_program: Run) -> None:
     program = """\
 child = ask("cuGraphCreate", 0)

@@ -221,6 +221,13 @@ def test_printf_of_python_packs_as_nvcc_does() -> None:
     assert sim.run(parse(body.ptx())).printed == "1 2 3 4 5.0 6\n"
 
 
+def test_output_of_exactly_the_limit_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyptx.sim.execution.builtins.MOST_PRINTED", 1 << 20)
+    assert len(run("%65536d", "st.local.u32 [pack], 5;", threads=16)[0]) == 1 << 20
+    with raises(PtxError, match="printed more than 1 MiB"):
+        run("%61681d", "st.local.u32 [pack], 5;", threads=17)
+
+
 def test_text_appears_as_it_is_produced_and_is_attached_to_the_error(capsys: pytest.CaptureFixture[str]) -> None:
     text = printing_kernel("%d\n", "st.local.u32 [pack], 5;").replace("ret;\n", "trap;\n")
     with raises(PtxError) as excinfo:

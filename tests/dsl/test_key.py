@@ -71,6 +71,13 @@ def _contain(depth: int) -> list[object]:
     return top
 
 
+def _contain_inner() -> list[object]:
+    """Return a list with a list that contains itself."""
+    inner: list[object] = []
+    inner.append(inner)
+    return [inner]
+
+
 DIFFERENT: dict[str, tuple[object, object]] = {
     "numbers": (1, 2), "types of numbers": (1, 1.0), "truth and number": (1, True), "signs of zero": (0.0, -0.0),
     "text and bytes": ("a", b"a"), "none and zero": (None, 0), "types": (types.f32, types.f16),
@@ -83,6 +90,7 @@ DIFFERENT: dict[str, tuple[object, object]] = {
     "elements of arrays": (np.arange(4), np.arange(1, 5)), "shapes": (np.zeros(4), np.zeros((2, 2))),
     "dtypes of arrays": (np.zeros(4, np.int32), np.zeros(4, np.float32)), "objects": (Plain(), Plain()),
     "large arrays": (np.zeros(1 << 14), np.zeros(1 << 14)), "levels of a circle": (_contain(1), _contain(2)),
+    "beginnings of a circle": (_contain(1), _contain_inner()),
     "values below many lists": (_nest(64, 1), _nest(64, 2)),
     "values below too many lists": (_nest(65, 1), _nest(65, 1)),
     "NumPy numbers": (np.float32(1), np.float64(1)),

@@ -216,13 +216,6 @@ class _Builder:
     def _collect_references(self, code: Code, body: Body) -> None:
         """Allocate the registers and variables that a body names, and add the functions."""
         visited: set[Name] = set()
-        for param in (*(code.function.return_params or ()), *code.function.params):
-            if param.state_space.ptx == ".reg":
-                scope = body.items[0].scope if body.items else Scope()
-                for name in self.members.find_members(param.name, scope) or (param.name,):
-                    symbol = scope.find(name)
-                    if symbol is not None:
-                        code.rows.add((name, id(symbol)), symbol)
         for step in body.steps:
             self._check_legal(step)
             if step.instruction.predicate is not None:

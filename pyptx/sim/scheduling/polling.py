@@ -11,6 +11,7 @@ from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
 from pyptx.ir import opcode_span
 from pyptx.isa.traits import Trait
+from pyptx.numbers import compute_type_bits
 from pyptx.sim.base.events import Place
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
@@ -87,7 +88,7 @@ def _make_poll(
     state: State, block: Block, step: Step, space: str, lanes: Lanes, address: int, names: frozenset[str]
 ) -> Poll:
     memory, instruction = state.machine.memory, step.instruction
-    size = 8 if "64" in instruction.modifiers[-1] else 4
+    size = compute_type_bits(instruction.modifiers[-1][1:]) // 8
     lane = state.shape.select_index(lanes.index[:1])
     site = Site(memory, step, block.code.function.name)
     region, offsets = memory.resolve(site, space, lane, np.array([address], np.uint64), size, "r")

@@ -23,7 +23,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.types import u8
 from tests.messages import assert_message, raises
-from tests.sim.kernels import kernel
+from tests.sim.kernels import assert_reported, kernel
 
 SHARED = """.shared .align 8 .b64 full[4];
 .shared .align 8 .b64 empty[4];
@@ -571,3 +571,12 @@ def test_without_the_bug_it_runs(name: str) -> None:
     assert wrong in case.body
     for seed in range(3):
         launch(case, case.body.replace(wrong, right, 1), schedule="random" if seed else "eager", seed=seed)
+
+
+@pytest.mark.parametrize(("kind", "value"), [("u8", 8), ("b16", 0x708), ("s32", 0x5060708), ("u64", 0x102030405060708)])
+def test_a_polled_value_has_the_width_of_the_load(kind: str, value: int) -> None:
+    register = {"u64": "%rd1", "b16": "%h1"}.get(kind, "%r1")
+    body = f"""st.shared.u64 [word], 0x0102030405060708;
+poll: ld.volatile.shared.{kind} {register}, [word]; setp.ne.u32 %p0, %t, 1; @%p0 bra poll;"""
+    text = kernel(body, module=".shared .align 8 .b64 word;\n")
+    assert_reported(text, "PTX0991", f"polls `word`: it holds {value}, and no thread", args=[np.zeros(1, np.uint32)])

@@ -27,7 +27,7 @@ ARGUMENTS = {
     "sim_patterns": [[], ["--kernels"]],
     "transpile": [["--spellings", "20000"]],
     "numerics": [["1100"]],
-    "mutation": [["--survivor-budget", "600"]],
+    "mutation": [["--survivor-budget", "300"]],
 }
 """The arguments of each run, for audits that run with arguments or more than once."""
 

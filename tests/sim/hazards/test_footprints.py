@@ -263,6 +263,14 @@ def test_cells_of_more_warps_than_slots_have_one_reader() -> None:
     assert crowds.of_warp[:16].tolist() == [warp for warp in range(8) for _ in range(2)]
 
 
+def test_one_reader_has_threads_of_one_cta() -> None:
+    warps = Group(np.arange(64, 384))
+    sharing = find_sharing(warps, warps.threads % 2, 64, 160)
+    assert not sharing.disjoint
+    assert sharing.crowds is not None
+    assert (sharing.crowds.cells.tolist(), sharing.crowds.ends.tolist()) == ([0, 0, 1, 1], [80, 160, 240, 320])
+
+
 def test_ctas_that_read_one_cell_each_have_one_reader() -> None:
     warps = Group(np.arange(64))
     sharing = find_sharing(warps, warps.threads // 32, 0, 32)

@@ -130,6 +130,24 @@ def test_a_thread_may_know_each_member_of_a_crowd_by_another_barrier(is_ordered:
     assert list_codes(engine) == ([] if is_ordered else ["PTX0901"])
 
 
+@pytest.mark.parametrize("fences", [True, False])
+def test_a_member_of_a_crowd_knows_its_own_proxy_fence_at_once(fences: bool) -> None:
+    engine, grid = make_engine(256)
+    everyone = Group(grid.list_threads(0))
+    one, others = Group(everyone.threads[:1]), Group(everyone.threads[1:])
+    engine.access(store(place(2), Space.SHARED, 16), one, np.array([0]))
+    engine.mbarriers.init(0, place(3), 64, 255)
+    engine.mbarriers.init(0, place(3), 72, 1)
+    engine.barriers.bar(everyone, place(4), 0, None, "sync")
+    engine.access(load(place(5), Space.SHARED, 16), everyone, np.zeros(256, np.int64))
+    engine.sync.proxy_fence(everyone if fences else others, [Space.SHARED])
+    engine.mbarriers.arrive(others, place(6), 64)
+    engine.mbarriers.wait(one, place(7), 64, 0)
+    engine.mbarriers.arrive(one, place(8), 72, expect=16)
+    engine.copies.bulk_load(0, place(9), None, [(Bytes.run(Space.SHARED, 0, 16), 72)])
+    assert list_codes(engine) == ([] if fences else ["PTX0923"])
+
+
 def test_equal_findings_of_many_lanes_are_one_with_a_count() -> None:
     engine, _ = make_engine(64)
     engine.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)

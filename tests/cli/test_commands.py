@@ -258,6 +258,12 @@ def test_fmt_check_diff_and_write(tmp_path: Path) -> None:
     assert pyptx("fmt", "--check", "a.ptx", cwd=tmp_path).returncode == 0
 
 
+def test_fmt_diff_says_where_a_last_line_does_not_end(tmp_path: Path) -> None:
+    (tmp_path / "a.ptx").write_text(GOOD.rstrip("\n"))
+    diff = pyptx("fmt", "--diff", "a.ptx", cwd=tmp_path).stdout
+    assert diff.count("\n-}\n\\ No newline at end of file\n") == 1
+
+
 def test_fmt_leaves_a_file_with_syntax_errors_alone(tmp_path: Path) -> None:
     (tmp_path / "a.ptx").write_text(UNPARSED)
     result = pyptx("fmt", "--write", "a.ptx", cwd=tmp_path)

@@ -23,7 +23,7 @@ from pyptx.sim.numerics.formats import code_dtype
 from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
 from pyptx.sim.semantics import atomics
 from pyptx.sim.semantics.narrow import unpack
-from pyptx.sim.semantics.vocabulary import Kind, Operation
+from pyptx.sim.semantics.vocabulary import Operation
 from pyptx.sim.state.memory import Site
 
 Function = Callable[..., Any]
@@ -44,9 +44,7 @@ def watch_operation(step: Step, operation: Operation) -> Function | None:
         return None
     place = make_place(step.instruction)
     inputs = [operand for operand in operands if operand.access != "w"]
-    return partial(
-        _compute_checked, inner, operation.kind is Kind.LANES, place, step.instruction.opcode, result, inputs
-    )
+    return partial(_compute_checked, inner, place, step.instruction.opcode, result, inputs)
 
 
 def watch_sums(operation: Operation) -> Operation:
@@ -120,10 +118,10 @@ def are_finite(value: Array, kind: str) -> bool:
 
 
 def _compute_checked(
-    inner: Function, by_lanes: bool, place: Place, opcode: str, result: Operand, operands: list[Operand],
-    machine: Batch, lanes: Lanes, mask: Any, *values: Any,
+    inner: Function, place: Place, opcode: str, result: Operand, operands: list[Operand], machine: Batch, lanes: Lanes,
+    mask: Any, *values: Any,
 ) -> Any:  # fmt: skip
-    result_value = inner(machine, lanes, *values) if by_lanes else inner(*values)
+    result_value = inner(*values)
     assert result.type is not None
     if not are_finite(np.asarray(result_value), result.type):
         elements = [

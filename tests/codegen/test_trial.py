@@ -54,6 +54,12 @@ def test_pointers_that_are_loaded_as_a_vector_have_buffers() -> None:
     assert trial(".maxntid 1", params, body)[:2] == ["  s: 32 bytes, buffers at offsets 24, else zero", "  p: 5"]
 
 
+def test_a_pointer_may_reach_an_address_earlier_in_the_text() -> None:
+    body = """.reg .b64 %a<4>; .reg .b32 %x; mov.b32 %x, 1; bra load; use: st.global.b32 [%a3], %x; ret;
+        add: add.u64 %a3, %a2, 4; bra use; move: mov.u64 %a2, %a1; bra add; load: ld.param.u64 %a1, [p]; bra move;"""
+    assert trial(".maxntid 1", ".param .u64 p", body)[:1] == ["  p: a buffer of 64 bytes"]
+
+
 @pytest.mark.parametrize("load", ["ld.param.foo %a0, [s];", "ld.param.v2.u32 {%x, %y}, [s]; st.shared.b32 [%y], %x;"])
 def test_loads_of_no_pointer_leave_a_structure_without_buffers(load: str) -> None:
     text = f".entry k(.param .align 16 .b64 s[4]) {{ .reg .b64 %a<4>; .reg .b32 %x, %y; {load} ret; }}"

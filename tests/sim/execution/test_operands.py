@@ -100,8 +100,8 @@ _ARRAYS = """.global .u32 whole[40] = {%s}; .const .b16 half[40] = {%s}; .shared
         ("st.shared.u32 pair[%r1], %r1; bar.sync 0; ld.shared.v2.u32 {%r3, %r4}, [pair+16];"
          "mad.lo.u32 %r2, %r4, 99, %r3;", 5 * 99 + 4 + 0 * N),
         ("shl.b32 %r3, %r1, 2; st.shared.u32 more[%r3], %r1; bar.sync 0; ld.shared.u32 %r2, more[12];", 3 + 0 * N),
-        ("st.shared.u32 box[1], 5; st.shared.u32 pair[1], 6; mov.u32 %r4, box; mov.u32 %r5, pair; sub.u32 %r3, %r5, %r4;"
-         "shr.s32 %r3, %r3, 2; add.u32 %r3, %r3, 1; bar.sync 0; ld.shared.u32 %r6, box[%r3];"
+        ("st.shared.u32 box[1], 5; st.shared.u32 pair[1], 6; mov.u32 %r4, box; mov.u32 %r5, pair;"
+         "sub.u32 %r3, %r5, %r4; shr.s32 %r3, %r3, 2; add.u32 %r3, %r3, 1; bar.sync 0; ld.shared.u32 %r6, box[%r3];"
          "sub.u32 %r3, 2, %r3; ld.shared.u32 %r7, pair[%r3]; mad.lo.u32 %r2, %r6, 10, %r7;", 65 + 0 * N),
         (".local .u32 own[40]; st.local.u32 own[%r1], %r1; st.local.u32 own[33], 9; ld.local.u32 %r3, own[%r1];"
          "ld.local.u32 %r4, [own+132]; add.u32 %r2, %r3, %r4;", N + 9),

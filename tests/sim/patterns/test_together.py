@@ -76,3 +76,14 @@ def test_a_product_of_a_tile_with_a_part_of_it_reads_all_bytes_of_the_tile(sched
     text = patterns()["tcgen05_mma"].text
     text = text.replace("add.u64 %b, %a, 256;", "mov.b64 %b, %a;").replace("4608", "4096")
     assert run_grid(text, CASES["tcgen05_mma"], schedule) == []
+
+
+def test_a_product_that_an_odd_lane_issues_is_that_lanes() -> None:
+    pattern = patterns()["tcgen05_mma"]
+    text = next(mistake.text for mistake in pattern.mistakes if mistake.name == "reader_waits")
+    findings = [
+        json.loads(line)
+        for line in run_grid(text.replace("%issues, %t, 128", "%issues, %t, 129"), CASES["tcgen05_mma"], "eager")
+    ]
+    products = [item["other"]["agent"] for item in findings if item["code"] == "PTX0935"]
+    assert products == [{"cta": 0, "warp": 4, "lane": 1, "engine": "tcgen05"}]

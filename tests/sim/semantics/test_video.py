@@ -47,6 +47,11 @@ def _largest(x: int, c: int) -> int:
     return max(x & ((1 << 64) - 1), c)
 
 
+def _wrap(x: int, bits: int) -> int:
+    """Keep the low bits of a number, with a sign."""
+    return (x + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
 @pytest.mark.parametrize(
     ("code", "reference"),
     [
@@ -71,6 +76,7 @@ def _largest(x: int, c: int) -> int:
             | (min(_signed(a), _signed(b)) & 255) << 16),
         ("vmax.u32.u32.u32.sat %d.h0, %a, %b.b3, %c;", lambda a, b, c: c & ~0xFFFF
             | _clamp(max(a, _part(b, "b3", False)), False, 16)),
+        ("vshl.u32.u32.u32.sat.clamp %d, %a, %b;", lambda a, b, c: _clamp(_wrap(a << min(b, 32), 34), False)),
         ("vshl.u32.u32.u32.wrap %d, %a, %b;", lambda a, b, c: a << (b & 31)),
         ("vshr.s32.s32.u32.clamp.add %d, %a, %b, %c;", lambda a, b, c: (_signed(a) >> min(b, 32)) + c),
         ("vmad.s32.s32.s32 %d, %a.h0, %b.b0, -%c;", lambda a, b, c: (

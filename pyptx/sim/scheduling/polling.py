@@ -88,7 +88,7 @@ def _make_poll(
     state: State, block: Block, step: Step, space: str, lanes: Lanes, address: int, names: frozenset[str]
 ) -> Poll:
     memory, instruction = state.machine.memory, step.instruction
-    size = compute_type_bits(instruction.modifiers[-1][1:]) // 8
+    size = 8 if Trait.TESTS in step.traits else _find_width(step)
     lane = state.shape.select_index(lanes.index[:1])
     site = Site(memory, step, block.code.function.name)
     region, offsets = memory.resolve(site, space, lane, np.array([address], np.uint64), size, "r")
@@ -99,6 +99,14 @@ def _make_poll(
     key: Any = np.full(lanes.n, offset if region is memory.shared else address)
     kind = "mbarrier" if Trait.TESTS in step.traits else "memory"
     return Poll(kind, key, lanes, block.pc, place, name, str(value), names)
+
+
+def _find_width(step: Step) -> int:
+    """Return the bytes of an element that an instruction loads."""
+    assert step.plan is not None
+    kind = step.plan.signature[0].type
+    assert kind is not None
+    return compute_type_bits(kind) // 8
 
 
 def _name_location(state: State, region: Region, offset: int) -> str:

@@ -580,3 +580,11 @@ def test_a_polled_value_has_the_width_of_the_load(kind: str, value: int) -> None
 poll: ld.volatile.shared.{kind} {register}, [word]; setp.ne.u32 %p0, %t, 1; @%p0 bra poll;"""
     text = kernel(body, module=".shared .align 8 .b64 word;\n")
     assert_reported(text, "PTX0991", f"polls `word`: it holds {value}, and no thread", args=[np.zeros(1, np.uint32)])
+
+
+@pytest.mark.parametrize("load", ["ld.u64.volatile.shared %rd1, [word]", "atom.shared.b64.cas %rd1, [word], 1, 1"])
+def test_a_polled_value_has_its_width_with_modifiers_in_any_order(load: str) -> None:
+    body = f"st.shared.u64 [word], 0x0102030405060708;\npoll: {load}; setp.ne.u32 %p0, %t, 1; @%p0 bra poll;"
+    text = kernel(body, module=".shared .align 8 .b64 word;\n")
+    words = ("PTX0991", "polls `word`: it holds 72623859790382856, and")
+    assert_reported(text, *words, args=[np.zeros(1, np.uint32)], check="none")

@@ -339,8 +339,10 @@ def _write_with(step: Block, indent: str, out: list[str]) -> Block:
         parts.append(inner)
     texts = [format_expression(part.header) + _format_as(part) for part in parts]
     line = f"{indent}with {', '.join(texts)}:"
-    if len(line) > WIDTH:
-        parts = parts[:1]
+    if len(line) > WIDTH and len(parts) > 1:
+        lines = [_fit("", part.header, f"{_format_as(part)},", indent + _INDENT) for part in parts]
+        line = "\n".join((f"{indent}with (", *lines, f"{indent}):"))
+    elif len(line) > WIDTH:
         line = _fit("with ", step.header, f"{_format_as(step)}:", indent)
     _write_head(line, step.comment, indent, out)
     return parts[-1]

@@ -213,6 +213,13 @@ def test_blocks_that_fill_each_other_are_one_with() -> None:
     assert print_plan(Plan((Block(call(Name("a")), (inner,)),))) == "with a(), b() as x:\n    c()\n"
 
 
+def test_blocks_that_fill_each_other_and_not_one_line_are_one_with_in_parentheses() -> None:
+    inner = Block(call(Name("b" * 60)), (Line(call(Name("c"))),), target=Name("x"))
+    python = print_plan(Plan((Block(call(Name("a" * 60)), (inner,), comment="why"),)))
+    assert python == f"# why\nwith (\n    {'a' * 60}(),\n    {'b' * 60}() as x,\n):\n    c()\n"
+    assert ast.parse(python)
+
+
 def test_a_block_gives_its_identifiers_back() -> None:
     scope = Names()
     for _ in range(2):

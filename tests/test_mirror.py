@@ -38,7 +38,10 @@ SEVERAL: dict[str, tuple[str, str]] = {
         "calls through all modules: the order of launches, their arrays, their errors, together with cuda.core",
         "cuda_core empty_arrays ordering tracebacks",
     ),
-    "sim": ("whole kernels, and what an addition to the simulator takes", "corpus field new_format new_instruction"),
+    "sim": (
+        "whole kernels, and what an addition to the simulator takes",
+        "corpus edits field new_format new_instruction",
+    ),
     "sim/engines": ("asynchronous products in every engine", "late_products"),
     "sim/engines/copies": ("limits of memory, in copies of each direction", "small_buffers"),
     "sim/hazards": ("the engine against models of memory, and its findings", "findings matrix random"),

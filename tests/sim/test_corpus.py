@@ -1,24 +1,26 @@
 """The kernels of the corpus: a sample of every producer equals its references, and all have the reviewed findings,
-statistics and timelines, also without a synchronization."""
+statistics, timelines and outputs, also without a synchronization."""
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from pyptx import sim
 from pyptx.diagnostics import PtxError
+from pyptx.emitter import emit
 from pyptx.ir import Module
 from pyptx.parser import parse
-from pyptx.sim import Hang
-from pyptx.sim.observers.timeline import Stopped, Timeline
-from pyptx.sim.observers.timeline.page import make_payload
 from tests.digests import assert_digest
+from tests.sim.describing import describe_error, describe_result
 from tools.corpus import inputs, manifest
 from tools.sim_corpus import list_arguments, module_of, outcome
 
@@ -29,7 +31,8 @@ _SYNCHRONIZATION = re.compile(
     r"wgmma\.(?:fence|wait|commit)|tcgen05\.(?:wait|commit|fence))\b[^;]*;",
     re.MULTILINE,
 )
-_SCHEDULES = ("eager", "lazy", "adversarial", "random")
+_APPROXIMATION = re.compile(r"\.approx|\btanh\.")
+SCHEDULES = ("eager", "lazy", "adversarial", "random")
 
 Case = tuple[str, Path, manifest.File, manifest.Entry]
 CASES: list[Case] = [
@@ -51,40 +54,26 @@ def read(case: Case) -> str:
 
 
 def describe_run(module: Module, entry: manifest.Entry, name: str, max_steps: int) -> str:
-    """Run an entry under a schedule that depends on the name; return its findings, statistics and timeline."""
+    """Run an entry under a schedule that depends on the name; return its findings, statistics, timeline and outputs."""
     run = entry.run
     assert run is not None
-    choice = zlib.crc32(name.encode())
+    choice, values = zlib.crc32(name.encode()), inputs.arguments(run)
     try:
         result = sim.run(
             module, entry.name, grid=run.grid, block=run.block, cluster=run.cluster, shared=run.smem,
-            cooperative=run.cooperative, args=list_arguments(run, inputs.arguments(run)), check="all",
-            on_hazard="report", statistics=True, timeline=True, schedule=_SCHEDULES[choice % 4], seed=choice % 3,
-            max_steps=max_steps,
+            cooperative=run.cooperative, args=list_arguments(run, values), check="all", on_hazard="report",
+            statistics=True, timeline=True, schedule=SCHEDULES[choice % 4], seed=choice % 3, max_steps=max_steps,
         )  # fmt: skip
     except PtxError as error:
-        parts = [str(error)]
-        if isinstance(error, Hang):
-            parts.append(json.dumps(error.report.as_json()))
-        if isinstance(error, Stopped):
-            parts.append(describe_timeline(error.timeline))
-        return "\n".join(parts)
-    statistics, timeline = result.stats.statistics, result.timeline
-    assert statistics is not None
-    assert timeline is not None
-    findings = sorted(
-        "\n".join([str(item), *item.notes, json.dumps(finding.as_json())])
-        for finding in result.hazards
-        for item in [finding.diagnostic()]
-    )
-    data = json.dumps(statistics.as_json())
-    return "\n".join([*findings, str(statistics), data, describe_timeline(timeline)])
+        return describe_error(error)
+    return describe_result(result, _list_exact(module, values.values()))
 
 
-def describe_timeline(timeline: Timeline) -> str:
-    """Return everything that a timeline, its trace and its page show."""
-    page = make_payload(timeline.recorded, timeline.hazards, timeline.marks, timeline.errors)
-    return f"{timeline}\n{json.dumps([timeline.perfetto(), page])}"
+def _list_exact(module: Module, values: Iterable[Any]) -> list[NDArray[Any]]:
+    """Return the arrays that have the same bits everywhere: approximations may differ between processors."""
+    arrays: list[NDArray[Any]] = [value for value in values if isinstance(value, np.ndarray)]
+    is_exact = not _APPROXIMATION.search(emit(module))
+    return [array for array in arrays if is_exact or np.issubdtype(array.dtype, np.integer)]
 
 
 @pytest.mark.parametrize("case", CASES[::SAMPLE], ids=name_of)

@@ -323,7 +323,7 @@ def _locate_barriers(site: Site, lane: Lanes, address: Any, ctas: int | None) ->
     objects = locate_objects(site, lane, "shared", np.array([address]))
     if ctas is None:
         return objects
-    return find_signaled(site, objects, np.array(locate_in_ctas(site, lane, objects.item(), ctas)))
+    return find_signaled(site, objects, np.array(locate_in_ctas(site, lane, objects.item(), ctas), np.int64))
 
 
 def _make_signal(

@@ -56,7 +56,9 @@ def load(
     """Copy a box for every lane and signal the mbarriers; tell whether that was possible."""
     memory, sink = site.memory, site.memory.sink or SILENT
     offsets, plan = _plan_copies(site, lanes, space, target_addresses, tensor, corner)
-    if plan is None or (ctas is not None and (not (ctas == ctas[0]).all() or int(ctas[0]) >> memory.cluster)):
+    if plan is None:
+        return False
+    if ctas is not None and not ((ctas == ctas[0]).all() and 0 < int(ctas[0]) < 1 << memory.cluster):
         return False
     ends = _locate_in_ctas(site, lanes, offsets, ctas)
     objects = locate_objects(site, lanes, "shared", bars)

@@ -221,8 +221,9 @@ def _commit(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs:
             for position, lane in bulk.split_lanes(active)
         ]
         longest = max(map(len, ends_by_lane))
-        ends = np.array([part + part[:1] * (longest - len(part)) for part in ends_by_lane])
         is_target = np.arange(longest) < np.array([[len(part)] for part in ends_by_lane])
+        ends = np.repeat(offsets[:, None], longest, axis=1)
+        ends[is_target] = [end for part in ends_by_lane for end in part]
     rows = act_on_mbarriers(site, active, lambda m: m.find_rows(ends.reshape(-1))).reshape(ends.shape)
 
     def land(positions: Array) -> None:

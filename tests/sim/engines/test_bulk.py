@@ -198,31 +198,35 @@ def test_copies_race_only_in_bytes_of_both_masks() -> None:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_multicast_copy_reaches_every_cta_of_its_mask_and_tells_each_barrier(schedule: str) -> None:
-    source, output = np.arange(128, dtype="u4"), np.zeros((2, 128), "u4")
+@pytest.mark.parametrize("mask", [0, 3])
+def test_a_multicast_copy_reaches_every_cta_of_its_mask_and_tells_each_barrier(schedule: str, mask: int) -> None:
+    source, output = np.arange(1, 129, dtype="u4"), np.zeros((2, 128), "u4")
     body = (
         ADDRESSES
         + INIT
-        + """
+        + f"""
+shl.b32 %r2, %t, 4; mov.u32 %r1, box; add.u32 %r1, %r1, %r2; st.shared.v4.u32 [%r1], {{0, 0, 0, 0}};
+fence.proxy.async;
 barrier.cluster.arrive; barrier.cluster.wait;
 mov.u32 %r6, %cluster_ctarank;
 mad.wide.u32 %out, %r6, 512, %out;
 setp.eq.u32 %p2, %r6, 1;
 and.pred %p2, %p2, %p0;
-@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;
-@%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [box], [%in], 512, [bar], 3;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {512 if mask else 0};
+@%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster
+    [box], [%in], 512, [bar], {mask};
 """
         + WAIT
         + OUT_16
     )
     run(body, [source, output], PLAIN, grid=2, cluster=2, schedule=schedule)
-    np.testing.assert_array_equal(output, [source, source])
+    np.testing.assert_array_equal(output, [source * bool(mask)] * 2)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("options", [{}, {"statistics": True}], ids=["together", "alone"])
 @pytest.mark.parametrize("owner", [0, 1])
-@pytest.mark.parametrize("mask", [1, 2, 3, 13])
+@pytest.mark.parametrize("mask", [0, 1, 2, 3, 13])
 def test_copies_for_pairs_signal_the_ctas_with_the_parity_of_the_barrier(
     schedule: str, options: dict[str, Any], owner: int, mask: int
 ) -> None:

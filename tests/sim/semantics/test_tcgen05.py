@@ -16,6 +16,7 @@ from pyptx.sim.numerics.formats import decode
 from pyptx.tensormap import Swizzle
 from pyptx.types import from_name
 from tests.messages import raises
+from tests.sim.kernels import kernel
 from tests.sim.semantics.test_wgmma import image
 
 Array = np.ndarray[Any, Any]
@@ -161,3 +162,28 @@ def test_misuse_is_an_error(body: str, messages: str) -> None:
     empty = np.zeros(4, "u4")
     with raises(PtxError, match=messages):
         run(body, empty, empty, empty)
+
+
+@pytest.mark.parametrize("check", ["none", "all"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_commit_signals_the_ctas_of_each_lanes_mask(check: str, first: int) -> None:
+    """Lanes commit with the masks from `first` to 3; each CTA's mbarrier expects one arrival per mask that names it."""
+    body = f"""mov.u32 %r1, bar;
+setp.ge.u32 %p0, %t, {4 - first};
+setp.eq.u32 %p1, %t, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r1], 2;
+@%p1 fence.mbarrier_init.release.cluster;
+barrier.cluster.arrive; barrier.cluster.wait;
+mov.u32 %r2, %cluster_ctarank;
+setp.ne.or.u32 %p0, %r2, 0, %p0;
+add.u32 %r3, %t, {first};
+cvt.u16.u32 %h0, %r3;
+@!%p0 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r1], %h0;
+wait: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], 0;
+@!%p1 bra wait;
+st.global.u32 [%o], 1;
+barrier.cluster.arrive; barrier.cluster.wait;"""
+    output = np.zeros(32, "u4")
+    text = kernel(body, module=".shared .align 8 .b64 bar;").replace("sm_90a", "sm_100a")
+    sim.run(parse(text), grid=2, block=32, cluster=2, args=(output,), check=check, max_steps=10_000)
+    assert output.all()

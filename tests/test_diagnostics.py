@@ -51,6 +51,8 @@ def test_a_python_frame_resolves_its_line_when_asked() -> None:
     assert frame.line in (sample.__code__.co_firstlineno, sample.__code__.co_firstlineno + 1)
     assert frame.file == __file__
     assert FOUND.move_to(frame).as_json()["line"] == frame.line
+    behind = PythonFrame(sample.__code__, 10_000)
+    assert (behind.line, behind.col, behind.length) == (sample.__code__.co_firstlineno, 1, 1)
 
 
 def test_only_a_line_feed_ends_a_line() -> None:

@@ -235,7 +235,7 @@ def _holds(have: PtxType, type_name: str, widenable: bool) -> bool:
     if have.kind in ("b", "u", "s"):
         if storage_type not in storages:
             return False
-        return want.kind in ("b", "u", "s") or type_name not in _ARITHMETIC_FLOATS or have.kind == "b"
+        return type_name not in _ARITHMETIC_FLOATS or have.kind == "b"
     if have.name in ("f16x2", "f32", "f64") and have.name in storages:
         return True
     return want.kind == "b" and storage_type in storages

@@ -96,6 +96,17 @@ print(allow(base, UNIT, READ), launch(add, 1, 32, base, base, base, 0), launch(a
     assert re.findall(r"\[(PTX\d+)\]", process.stderr) == ["PTX1110", "PTX1306", "PTX1306"]
 
 
+def test_work_that_waits_runs_before_access_changes(run_program: Run) -> None:
+    program = """\
+call("cuMemMap", base, UNIT, 0, first, 0)
+print(allow(base, UNIT), try_call("cuMemsetD32_v2", base, 0x3F800000, 1))
+print(launch(add, 1, 32, base, base, base, 1), allow(base, UNIT, READ), fetch(base))
+"""
+    process = run_program(START + program, order="deferred")
+    assert process.stderr == ""
+    assert process.stdout == "0 0\n0 0 [3.0, 0.0]\n"
+
+
 def test_impossible_mappings_are_refused(run_program: Run) -> None:
     program = """\
 out = ctypes.byref(ctypes.c_uint64())

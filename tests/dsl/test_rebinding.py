@@ -93,7 +93,15 @@ def _from_a_number() -> None:
         total += 1.0
 
 
-LOST = (_from_a_number, _range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches)
+def _in_a_block() -> None:
+    n, s = reg.scalar(u32, 0), reg.scalar(s32, 0)
+    for i in ptx.range_(0, 8):
+        with ptx.scope():
+            s = s + i  # here
+            ptx.mov(u32, n, 1)
+
+
+LOST = (_in_a_block, _from_a_number, _range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches)
 
 
 @pytest.mark.parametrize("body", LOST, ids=lambda body: body.__name__)

@@ -72,6 +72,15 @@ def test_a_trailing_nul_is_gap() -> None:
     assert tokenize("ret;\n\0")[-1] == Token(TokenKind.END, "", 2, 1, "\n\0")
 
 
+@pytest.mark.parametrize("end", ["\0", "\n", "\r", " ", "\t"])
+def test_nuls_and_what_follows_them_are_gap_up_to_4096_characters(end: str) -> None:
+    assert tokenize(f"ret;\0\0{end}")[-1].leading_whitespace == f"\0\0{end}"
+    assert tokenize("ret;\0" + 4095 * end)[-1].leading_whitespace == "\0" + 4095 * end
+    if end != "\0":
+        with pytest.raises(LexError, match="unexpected character"):
+            tokenize("ret;\0" + 4096 * end)
+
+
 @pytest.mark.parametrize("text", ["# a comment\n", "#\n", "# 1\n", '# 1 "a" b\n', "#pragma once\n"])
 def test_other_lines_with_a_number_sign_are_no_comments(text: str) -> None:
     with pytest.raises(LexError, match="a comment starts with `//`"):

@@ -258,6 +258,19 @@ def test_raw_text_has_blocks_labels_and_is_checked_for_its_target() -> None:
     ]  # fmt: skip
 
 
+def test_labels_and_registers_of_a_raw_block_are_its_own() -> None:
+    def body() -> None:
+        for _ in range(2):
+            ptx.raw(
+                "{ .reg .u32 t; top: mov.u32 t, 1; { .reg .u32 t; bra below; below: mov.u32 t, 2; } bra end; end: }"
+            )
+        ptx.label("top")
+        ptx.label("below")
+
+    assert code(body).count("top:") == 3
+    assert code(body).count("below:") == 3
+
+
 def test_a_count_that_is_known_is_tested_at_the_end_only() -> None:
     def body() -> None:
         for i in ptx.range_(0, 8, 3):

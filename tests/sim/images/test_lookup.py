@@ -179,7 +179,8 @@ def test_levels_gradients_and_offsets() -> None:
 @pytest.mark.parametrize(
     ("direction", "face", "s", "t"),
     [((2, 1, 1), 0, 0.25, 0.25), ((-2, 1, 1), 1, 0.75, 0.25), ((1, 2, -1), 2, 0.75, 0.25), ((1, -2, -1), 3, 0.75, 0.75),
-     ((1, -1, 2), 4, 0.75, 0.75), ((1, -1, -2), 5, 0.25, 0.75)],
+     ((1, -1, 2), 4, 0.75, 0.75), ((1, -1, -2), 5, 0.25, 0.75), ((2, -2, 1), 0, 0.25, 0.99),
+     ((-2, 1, 2), 1, 0.99, 0.25), ((1, 2, -2), 2, 0.75, 0.0)],
 )  # fmt: skip
 def test_cube(direction: tuple[int, ...], face: int, s: float, t: float) -> None:
     image = np.arange(2 * 6 * 4 * 4, dtype=np.float32).reshape(2, 6, 4, 4)
@@ -346,6 +347,9 @@ def test_errors(body: str, image: Any, message: str) -> None:
         (lambda: sim.Texture(np.zeros(4, np.float32), "2d"), "2 dimensions, or 3"),
         (lambda: sim.Texture(np.zeros(4, np.float32), "1d", unorm=True), "unorm requires"),
         (lambda: sim.Sampler("repeat"), "expected one of wrap"),
+        (lambda: sim.Sampler(filter="best"), "filter"),
+        (lambda: sim.Sampler(mip_filter="best"), "mip_filter"),
+        (lambda: sim.Sampler(compare="never"), "compare"),
         (lambda: sim.Surface(np.zeros((2, 2), np.uint32), "5d"), "expected one of 1d"),
     ],
 )

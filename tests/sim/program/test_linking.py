@@ -205,6 +205,13 @@ def test_what_does_not_link_names_both_places_and_a_remedy() -> None:
     assert ".weak" in finding.help
 
 
+def test_a_module_without_a_place_is_another_module() -> None:
+    first = module(entry(READ)).replace(origin=None)
+    first = first.replace(target=first.target.replace(origin=None), address_size=None)
+    (finding,) = list_link_errors([first, module(adds(1))])
+    assert finding.message == "addresses have 64 bits here and 32 in another module"
+
+
 @pytest.mark.parametrize("value", ["f", "{0, f}", "f+0", "generic(f)", "{generic(f), 0}"])
 def test_a_function_in_an_initial_value_must_be_defined(value: str) -> None:
     use = f".global .u64 p{'[2]' if '{' in value else ''} = {value};\n"

@@ -79,6 +79,7 @@ INITIAL: dict[str, tuple[str, list[int]]] = {
     "the low byte of a double": (".global .align 4 .b8 g[4] = {1.1, 1, 0d0000000000001234, 2};", [0x0234019A]),
     "vectors": (".global .v2 .u32 g[3] = {{1, 2}, {3, 4}};", [1, 2, 3, 4, 0, 0]),
     "a vector": (".global .v4 .u32 g = {1, 2, 3, 4};", [1, 2, 3, 4]),
+    "nested": (".global .u32 g[2][2][3] = {{{1, 2}, {3}}, {{4, 5, 6}, {7}}};", [1, 2, 0, 3, 0, 0, 4, 5, 6, 7, 0, 0]),
     "expressions": (".global .u32 g[5] = {7-3, ~5, 1 ? 2 : 3, (6), 2 + 3};", [4, 0xFFFFFFFA, 2, 6, 5]),
 }
 

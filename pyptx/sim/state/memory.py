@@ -216,10 +216,11 @@ class Memory:
         raise Mixed
 
     def split(self, address: Array) -> list[Array]:
-        """Return one mask per window and global region that addresses fall into."""
-        starts = np.array([PARAM_BASE, SHARED_WINDOW, LOCAL_WINDOW, *self.space.starts], np.uint64)
-        region_numbers = np.searchsorted(starts, address, "right")
-        return [region_numbers == region_number for region_number in np.unique(region_numbers)]
+        """Return one mask per 4 GiB below global memory, and per global region, that addresses fall into."""
+        starts = np.array(self.space.starts, np.uint64)
+        windows = np.minimum(address, GLOBAL_BASE).astype(np.int64) >> 32
+        numbers = windows * (len(starts) + 1) + np.searchsorted(starts, address, "right")
+        return [numbers == number for number in np.unique(numbers)]
 
     def _resolve_shared(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
         region = self.shared

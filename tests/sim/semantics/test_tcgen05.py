@@ -165,6 +165,42 @@ def test_misuse_is_an_error(body: str, messages: str) -> None:
 
 
 @pytest.mark.parametrize("check", ["none", "all"])
+def test_each_lane_copies_from_its_own_descriptor(check: str) -> None:
+    """Lanes 0 to 2 of a warp each copy a matrix of their own to columns of their own."""
+    source, output = np.random.default_rng(1).integers(0, 1 << 32, (3, 128, 4)).astype("u4"), np.zeros((128, 12), "u4")
+    descriptor = Tcgen05Descriptor(2048, 128, 128, Swizzle.NONE).encode()
+    body = f"""
+@%p bra copied;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 6144;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%x], 6144, [bar];
+copied: mbarrier.try_wait.parity.shared::cta.b64 %q, [bar], 0;
+@!%q bra copied;
+setp.gt.u32 %q, %t, 2;
+mov.u32 %r1, box; sub.u32 %r1, %r1, 2048; mad.lo.u32 %r1, %t, 2048, %r1; shr.u32 %r1, %r1, 4; cvt.u64.u32 %y, %r1;
+add.u64 %y, %y, {descriptor};
+mad.lo.u32 %r2, %t, 4, %base;
+@!%q tcgen05.cp.cta_group::1.128x128b [%r2], %y;
+@!%p tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
+@!%q tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [more];
+bar.sync 0;
+wait: mbarrier.try_wait.parity.shared::cta.b64 %q, [more], 0;
+@!%q bra wait;
+tcgen05.fence::after_thread_sync;
+tcgen05.ld.sync.aligned.32x32b.x8.b32 {{{", ".join(f"%v{n}" for n in range(8))}}}, [%at];
+add.u32 %at, %at, 8;
+tcgen05.ld.sync.aligned.32x32b.x4.b32 {{{", ".join(f"%v{n}" for n in range(8, 12))}}}, [%at];
+tcgen05.wait::ld.sync.aligned;
+mad.wide.u32 %z, %t, 48, %z;
+{" ".join(f"st.global.u32 [%z+{4 * n}], %v{n};" for n in range(12))}
+"""
+    start = START.replace(".shared .align 8 .b64 done;", ".shared .align 8 .b64 done; .shared .align 8 .b64 more;")
+    start = start.replace("bar.sync 0;\n", "@!%p mbarrier.init.shared::cta.b64 [more], 3;\nbar.sync 0;\n")
+    args = [source.view("u1").reshape(-1), np.zeros(1, "u4"), output]
+    sim.run(parse(start + body + END), block=128, shared=6144, args=args, check=check)
+    np.testing.assert_array_equal(output.reshape(128, 3, 4), source.transpose(1, 0, 2))
+
+
+@pytest.mark.parametrize("check", ["none", "all"])
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_commit_signals_the_ctas_of_each_lanes_mask(check: str, first: int) -> None:
     """Lanes commit with the masks from `first` to 3; each CTA's mbarrier expects one arrival per mask that names it."""

@@ -9,6 +9,7 @@ import pytest
 
 from pyptx import sim
 from pyptx.parser import parse
+from pyptx.sim.program.variables import LOCAL_WINDOW
 from tests.sim.kernels import assert_reported, kernel, results
 
 STORE = "st.global.u32 [%o], %r0;"
@@ -138,6 +139,18 @@ add.u32 %r0, %r0, %r3; add.u32 %r0, %r0, %r4; add.u32 %r0, %r0, %r5;
 {STORE}"""
     kinds = (1000, 2000, 3000)
     assert results(body, module=module) == [t + kinds[t % 3] for t in range(64)]
+
+
+@pytest.mark.parametrize("step", [1 << 32, (1 << 32) - 4])
+@pytest.mark.parametrize("start", [0, LOCAL_WINDOW + (1 << 32)])
+@pytest.mark.parametrize("access", ["ld.u32 %r0, [%rd2];", "st.u32 [%rd2], %t;", "atom.add.u32 %r0, [%rd2], 1;"])
+def test_generic_addresses_in_windows_without_memory_are_reported(access: str, start: int, step: int) -> None:
+    """Each thread accesses another 4 GiB."""
+    body = f"""xor.b32 %r1, %t, 1;
+cvt.u64.u32 %rd2, %r1;
+mad.lo.u64 %rd2, %rd2, {step}, {start};
+{access}"""
+    assert_reported(kernel(body), "PTX1110", "accesses 4 bytes at", args=(np.zeros(32, "u4"),), block=32)
 
 
 def test_instructions_of_shared_memory_take_the_low_half_of_generic_addresses() -> None:

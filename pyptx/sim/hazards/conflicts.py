@@ -429,20 +429,31 @@ def _select_unordered_rule(state: State, access: Access, ref: int, thread: int) 
 
 def find_narrow_edge(state: State, ref: int, thread: int) -> NarrowEdge | None:
     """Return the edge that would order a thread's access after an earlier one with wide enough scopes."""
+    if not state.narrow:
+        return None
+    stamp = _make_stamp(state, thread)
     for edge in state.narrow.values():
-        if knows_thread(state, thread, edge.thread, edge.time) and _covers(state, edge.release.stamp, ref):
+        is_known = edge.thread == thread or _includes(state, stamp, edge.thread, edge.time)
+        if is_known and _covers(state, edge.release.stamp, ref):
             return edge
     return None
 
 
 def knows_thread(state: State, thread: int, peer: int, time: int) -> bool:
     """Tell whether a thread knows another thread's accesses up to a time."""
-    if peer == thread:
-        return True
-    clocks, threads = state.clocks, np.array([thread])
-    stamp, domain = clocks.make_stamp(clocks.find_rows(threads)[0]), int(clocks.domain_of[peer >> 5])
+    return peer == thread or _includes(state, _make_stamp(state, thread), peer, time)
+
+
+def _make_stamp(state: State, thread: int) -> Stamp:
+    return state.clocks.make_stamp(state.clocks.find_rows(np.array([thread]))[0])
+
+
+def _includes(state: State, stamp: Stamp, peer: int, time: int) -> bool:
+    """Tell whether a stamp includes a thread's accesses up to a time."""
+    warp = peer >> 5
+    domain = int(state.clocks.domain_of[warp])
     clock = stamp.clock if domain == stamp.domain else stamp.foreign.get(domain)
-    column = int(clocks.find_columns(np.array([peer]))[0])
+    column = peer - int(state.clocks.first_thread[warp]) + 1
     return clock is not None and column < clock.shape[1] and int(clock[SEEN, column]) >= time
 
 

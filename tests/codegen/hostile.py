@@ -119,6 +119,12 @@ def _shapes() -> Iterator[tuple[str, str]]:
     yield "deep conditions", kernel(flag + "".join(f"@p bra {label};\n" for label in labels) + "ret;\n" + ends)
     tails = "".join(f"@p bra {label};\n" for label in reversed(labels))
     yield "deep loops", kernel(flag + "".join(f"{label}:\n" for label in labels) + "ret;\n" + tails)
+    then = else_ = "bar.sync 0;\n"
+    for number in range(30):
+        then = f"@p bra A{number};\n{then}bra E{number};\nA{number}:\nbar.sync 1;\nE{number}:\n"
+        else_ = f"@p bra A{number};\nbar.sync 1;\nbra E{number};\nA{number}:\n{else_}E{number}:\n"
+    yield "deep then parts", kernel(f"{flag}{then}ret;\n")
+    yield "deep else parts", kernel(f"{flag}{else_}ret;\n")
     for depth in (6, 12):
         starts, ends = labels[:depth], labels[depth - 1 :: -1]
         inside = "{\n" * depth + "ret;\n" + "}\n" * depth

@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from pyptx.cli.diff import Change, Row, find_differences, match_registers
+from pyptx.cli.diff import Change, Row, find_differences, list_rows, match_registers
+from pyptx.parser import parse
 
 
 def apply(old: list[Row], changes: list[Change]) -> list[str]:
@@ -76,3 +77,10 @@ def test_registers_that_are_only_numbered_anew_are_no_changes(new: list[str], ch
     rows = [Row(text, None) for text in OLD], [Row(text, None) for text in new]
     changes = find_differences(*rows, match_registers(*rows))
     assert [row.text.split(".")[0] for change in changes for row in change.old] == changed.split()
+
+
+def test_every_block_has_a_row_that_closes_it_and_the_module_none() -> None:
+    module = parse(".version 8.0\n.target sm_80\n.visible .entry k()\n{\n.loc 1 2 3\n{\nret;\n}\n}\n.global .u32 x;\n")
+    texts = [row.text for row in list_rows(module)]
+    assert texts[-5:-1] == ["{", "ret;", "}", "}"]
+    assert texts[-1].startswith(".global")

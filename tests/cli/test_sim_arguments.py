@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from pyptx.cli import sim_arguments
-from pyptx.cli.sim_arguments import Unusable, get_array, make_value, parse_argument, read_array, require_room
+from pyptx.cli.sim_arguments import (
+    Unusable,
+    get_array,
+    make_value,
+    parse_argument,
+    read_array,
+    require_room,
+    shorten,
+)
 
 SPECS: dict[str, tuple[str, str]] = {
     "infinite bounds": ("f32[4]=uniform(0,inf)", "the range from 0 to inf is not finite"),
@@ -157,3 +165,8 @@ def test_columns_first_and_bytes_are_read(tmp_path: Path) -> None:
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.save(tmp_path / "in.npy", np.asfortranarray(values))
     assert np.array_equal(read_array(tmp_path / "in.npy"), values)
+
+
+def test_text_of_100_characters_is_shown_whole() -> None:
+    assert shorten("x" * 100) == "x" * 100
+    assert shorten("x" * 101) == f"{'x' * 100}…"

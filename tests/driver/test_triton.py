@@ -259,6 +259,7 @@ def test_another_activation_replaces_the_driver_and_the_kernels(monkeypatch: pyt
             assert (driver.settings.device, driver.settings.stop) == (device, bool(options))
             assert active[-1].get_device_capability() == DEVICES[device].capability
             assert active[-1].utils.driver is driver
+            assert active[-1].get_benchmarker()(list) == 1.0
             assert driver.heap.find(tensor.data_ptr()) is not None
         connection.restart("a100", {})
         assert active[-1].utils.driver is connection.start()

@@ -132,6 +132,8 @@ def run(args: argparse.Namespace) -> int:
 
 def explain_start(program: str, why: OSError) -> str:
     """Return why a program did not start."""
+    if program.endswith(".ptx") and Path(program).is_file():
+        return f"{program}: PTX is not a program; to simulate its kernel: `pyptx sim {program}`"
     if not isinstance(why, FileNotFoundError) or why.filename != program or not Path(program).is_file():
         return f"{why.filename or program}: {why.strerror}"
     if os.sep in program:

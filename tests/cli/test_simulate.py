@@ -343,11 +343,14 @@ def test_the_linker_gets_the_option_that_stores_ptx_unless_switched_off(tmp_path
             "program: not found in PATH; to run the file in this directory: `-- ./program` or `-- python program`\n",
         ),
         (["--", "./program"], "./program: the interpreter that it names does not exist\n"),
+        (["./kernel.ptx"], "./kernel.ptx: PTX is not a program; to simulate its kernel: `pyptx sim ./kernel.ptx`\n"),
+        (["absent.ptx"], "absent.ptx: No such file or directory\n"),
         ([], "the following arguments are required: PROGRAM (see"),
     ],
 )
 def test_wrong_usage_gives_status_2(tmp_path: Path, options: list[str], message: str) -> None:
     (tmp_path / "program").write_text("#!/absent/interpreter\n", "utf-8")
+    (tmp_path / "kernel.ptx").write_text(".version 8.0\n", "utf-8")
     (tmp_path / "program").chmod(0o700)
     process = simulate(tmp_path, RIGHT, *options)
     assert process.returncode == 2

@@ -1,6 +1,7 @@
-"""Kernels with small edits: what the simulator reports, measures and computes is the reviewed result.
+"""Kernels with small edits: what the simulator reports, measures and computes does not change unnoticed.
 
-Nobody wrote these mistakes, and no model judges them, so a digest that differs may be right: compare both commits.
+Nobody wrote these mistakes or reviewed every result, and no model judges them: a digest that differs may be right, so
+compare both commits.
 """
 
 from __future__ import annotations

@@ -217,9 +217,9 @@ class Memory:
 
     def split(self, address: Array) -> list[Array]:
         """Return one mask per 4 GiB below global memory, and per global region, that addresses fall into."""
-        starts = np.array(self.space.starts, np.uint64)
-        windows = np.minimum(address, GLOBAL_BASE).astype(np.int64) >> 32
-        numbers = windows * (len(starts) + 1) + np.searchsorted(starts, address, "right")
+        windows = np.minimum(address, GLOBAL_BASE).astype(np.uint64) >> 32 << 32
+        starts = np.unique([*windows, *np.array(self.space.starts, np.uint64)])
+        numbers = np.searchsorted(starts, address, "right")
         return [numbers == number for number in np.unique(numbers)]
 
     def _resolve_shared(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:

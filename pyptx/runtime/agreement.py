@@ -6,16 +6,30 @@ from typing import Any
 
 import numpy as np
 
+from pyptx.diagnostics import Rule
+from pyptx.dsl.trace import fail
 from pyptx.numbers import FORMATS, Format, Kind
 from pyptx.runtime.arrays import Array
 
 _MOST_SHOWN, _SMALL = 3, 16
 
 
+def check_tolerances(rule: Rule, rtol: object, atol: object) -> None:
+    """Refuse tolerances that are no finite numbers of at least 0."""
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value is not None and not (
+            isinstance(value, int | float | np.floating | np.integer) and 0 <= value < np.inf
+        ):
+            text = f"{name}: expected a number of at least 0, found {value!r}"
+            fail(rule, text, help=f"omit {name}= for the default")
+
+
 def compare(name: str, result: Array, expected: Array, rtol: float | None, atol: float | None) -> str:
     """Return what differs between an output and its reference, or nothing."""
     if result.shape != expected.shape:
         raise TypeError(f"`{name}`: the reference has shape {expected.shape}, expected {result.shape}")
+    if np.iscomplexobj(expected):
+        raise TypeError(f"`{name}`: the reference has complex numbers, expected {result.dtype}")
     form = find_format(result.dtype)
     if form.kind is Kind.INTEGER:
         differs, bound = result != expected, "exactly"

@@ -16,7 +16,9 @@ from typing import Any
 
 from pyptx.decorator import Kernel
 from pyptx.diagnostics import format_count, hide_frames
+from pyptx.runtime.agreement import check_tolerances
 from pyptx.sim.launch.processes import call_in_order
+from pyptx.sim.rules.faults import LAUNCH_SHAPE
 from pyptx.sim.scheduling.schedules import SCHEDULES, SEEDS
 from pyptx.testing.requests import Shapes, check_choice, check_keywords, check_steps, list_orders, list_shapes
 from pyptx.testing.trials import Failure, Inputs, Reference, Subject, Trial, run_trial, save_timeline
@@ -81,6 +83,7 @@ def assert_matches(
     __tracebackhide__ = True  # for pytest
     subject = Subject(kernel, reference, inputs, keywords, check, rtol, atol)
     check_choice(check)
+    check_tolerances(LAUNCH_SHAPE, rtol, atol)
     check_keywords(kernel, keywords, [*inspect.signature(assert_matches).parameters])
     cases = sorted(list_shapes(subject, shapes), key=lambda shape: prod(subject.list_extents(shape)))
     orders = list_orders(schedules, seeds)

@@ -97,6 +97,9 @@ def list_orders(schedules: str | Sequence[str], seeds: int | Sequence[int]) -> l
         if name not in SCHEDULES:
             fail(LAUNCH_SHAPE, f"no schedule {name!r}; the schedules are {', '.join(SCHEDULES)}")
     numbers = range(seeds) if isinstance(seeds, int) else seeds
+    if not isinstance(numbers, Sequence) or any(not isinstance(seed, int) or seed < 0 for seed in numbers):  # pyright: ignore[reportUnnecessaryIsInstance]
+        text = f"seeds: expected a number of seeds, or a list of integers of at least 0, found {seeds!r}"
+        fail(LAUNCH_SHAPE, text, help="omit seeds= for the default")
     orders = [(name, number) for name in names for number in (numbers if name in SEEDED else numbers[:1])]
     if not orders:
         option = "schedules" if not names else "seeds"

@@ -120,7 +120,10 @@ def _make_inputs(subject: Subject, trial: Trial) -> list[Array]:
     shape = dict(trial.shape)
     generator = np.random.default_rng([trial.data_seed, *subject.list_extents(shape)])
     if subject.inputs is not None:
-        return list(subject.inputs(generator, shape))
+        inputs: object = subject.inputs(generator, shape)
+        if not isinstance(inputs, list | tuple):
+            raise TypeError(f"inputs= returned {type(inputs).__name__}, expected a list of the arrays of one call")
+        return list(cast("Sequence[Array]", inputs))
     return draw_inputs(subject.kernel.in_specs, generator, shape)
 
 

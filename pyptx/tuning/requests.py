@@ -13,6 +13,7 @@ import numpy as np
 from pyptx.diagnostics import PtxError, format_count
 from pyptx.dsl.run import Definition
 from pyptx.dsl.trace import fail
+from pyptx.runtime.agreement import check_tolerances
 from pyptx.runtime.rules import TUNING
 from pyptx.sim.observers.checks.choice import parse_choice
 
@@ -82,6 +83,7 @@ def check_request(kernel: Tunable, request: Request) -> None:
         parse_choice(request.check, "raise")
     except PtxError as why:
         fail(TUNING, why.diagnostics[0].message, help="omit check= for all")
+    check_tolerances(TUNING, request.rtol, request.atol)
     if request.cost is not None:
         check_function("cost", request.cost, ({}, lambda: None), COST_HELP)
     if request.reference is not None and not callable(request.reference):

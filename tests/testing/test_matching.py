@@ -175,6 +175,12 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"shapes": ()}, "shapes: expected at least one shape, found none"),
     ({"schedules": ()}, "schedules: expected at least one to compare, found none"),
     ({"seeds": 0}, "seeds: expected at least one to compare, found 0"),
+    ({"seeds": 1.5}, "seeds: expected a number of seeds, or a list of integers of at least 0, found 1.5"),
+    ({"seeds": ["a"]}, "seeds: expected a number of seeds, or a list of integers of at least 0, found ['a']"),
+    ({"seeds": [0, -1]}, "seeds: expected a number of seeds, or a list of integers of at least 0, found [0, -1]"),
+    ({"rtol": "1e-3"}, "rtol: expected a number of at least 0, found '1e-3'"),
+    ({"rtol": float("nan")}, "rtol: expected a number of at least 0, found nan"),
+    ({"atol": -1}, "atol: expected a number of at least 0, found -1"),
     ({"check": "race"}, (
         "check 'race': expected one of all, strict, none, races, uninitialised, proxies, async, tensor, mbarriers, "
         "convergence, barriers, lifetimes, layouts, bounds, hangs, numerics, outputs, unused, dependents"
@@ -198,6 +204,14 @@ def test_mistakes_in_the_call_are_not_the_kernels_fault(options: dict[str, Any],
 def test_inputs_that_do_not_fit_are_not_the_kernels_fault() -> None:
     with raises(PtxError, match="`x`: expected dtype float32, found float64"):
         assert_matches(double, twice, shapes=[{"n": 4}], inputs=lambda generator, shape: [np.zeros(4)])
+
+
+def test_inputs_are_a_list_and_results_real_numbers() -> None:
+    inputs: Any = np.zeros(4, np.float32)
+    with pytest.raises(TypeError, match="inputs= returned ndarray, expected a list of the arrays of one call"):
+        assert_matches(double, twice, shapes=[{"n": 4}], inputs=lambda generator, shape: inputs)
+    with pytest.raises(TypeError, match="`y`: the reference has complex numbers, expected float32"):
+        assert_matches(double, np.emath.sqrt, shapes=[{"n": 4}])
 
 
 def test_a_shape_may_have_other_parameters() -> None:

@@ -123,7 +123,7 @@ def issue_operation(site: Site, lanes: Lanes, values: tuple[Any, ...], run: Run)
     ):
         return
     for position, lane in enumerate(lanes.index.tolist()):
-        operands = _take(values, slice(position, position + 1))
+        operands = _take(values, [position])
         _issue_traced(sink, site, lanes.shape.select_range(lane, lane + 1), operands, run, Trace())
 
 

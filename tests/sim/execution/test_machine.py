@@ -80,3 +80,25 @@ ret;
 }
 """)
     assert len(set(result.flat)) == 1
+
+
+def test_a_run_counts_instructions_and_lanes() -> None:
+    text = """.extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);
+.global .align 1 .b8 text[4] = {97, 98, 10};
+.visible .entry k()
+{
+.reg .pred %p; .reg .b32 %t; .reg .b64 %text;
+mov.u32 %t, %tid.x;
+setp.ge.u32 %p, %t, 3;
+@%p bra end;
+mov.u64 %text, text;
+cvta.global.u64 %text, %text;
+{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %text; st.param.b64 [a], 0;
+call (r), vprintf, (f, a); }
+end: ret;
+}
+"""
+    result = sim.run(parse(HEAD + text), grid=CTAS, block=32, batch_lanes=64, check="none")
+    stats = result.stats
+    assert (stats.instructions, stats.lane_instructions) == (2 * 9, CTAS * (32 * 4 + 3 * 5)), "three of a warp print"
+    assert (stats.batches, stats.lanes, stats.printed) == (2, CTAS * 32, len(result.printed))

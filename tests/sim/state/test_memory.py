@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from pyptx import sim
+from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.program.variables import LOCAL_WINDOW
+from tests.messages import raises
 from tests.sim.kernels import assert_reported, kernel, results
 
 STORE = "st.global.u32 [%o], %r0;"
@@ -363,6 +365,30 @@ def test_a_message_names_the_address_the_space_and_the_thread(
     assert found.message == f"`{opcode}` accesses {size} bytes at {text}"
     assert found.notes == (f"in `k`, CTA 0, thread ({thread}, 0, 0), one of {lanes} here",)
     assert found.line == 12
+
+
+_REACH_PAST_THE_END = """mov.u32 %r1, %tid.y; mov.u32 %r2, %tid.z; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ctaid.y;
+setp.eq.u32 %p0, %t, 1; setp.eq.and.u32 %p0, %r1, 2, %p0; setp.eq.and.u32 %p0, %r2, 1, %p0;
+setp.eq.and.u32 %p0, %r3, 1, %p0; setp.eq.and.u32 %p0, %r4, 2, %p0; @%p0 ld.global.u32 %r1, [cell+4];"""
+
+
+@pytest.mark.parametrize(
+    ("label", "function", "text"),
+    [
+        ("", "k", "`k`"), ("k", "k", "`k`"), ("warm-up", "k", "`k` of `warm-up`"), ("", "work", "`work` of `k`"),
+        ("work", "work", "`work`"), ("warm-up", "work", "`work` of `warm-up`"),
+    ],
+)  # fmt: skip
+def test_a_message_names_the_function_the_grid_and_the_thread(label: str, function: str, text: str) -> None:
+    module = ".global .u32 cell;"
+    registers = ".reg .b32 %r<5>, %t; .reg .pred %p0; mov.u32 %t, %tid.x;"
+    if function == "work":
+        module += f".func work {{ {registers} {_REACH_PAST_THE_END} ret; }}"
+    program = parse(kernel(_REACH_PAST_THE_END if function == "k" else "call work;", module=module))
+    launch = sim.Launch(program, grid=(2, 3), block=(4, 3, 2), args=[np.zeros(4, np.uint32)], label=label)
+    with raises(PtxError) as caught:
+        sim.stream([launch])
+    assert caught.value.diagnostics[0].notes == (f"in {text}, CTA (1, 2, 0), thread (1, 2, 1), one of 1 here",)
 
 
 @pytest.mark.parametrize("space", ["", ".global"])

@@ -144,10 +144,8 @@ def _check_variable(formal: Operand, name: str, symbol: Symbol) -> Complaint | N
         ok = formal.type is None or (from_name(formal.type).bits >= 32 and from_name(formal.type).kind != "f")
         return None if ok else complain_kind(formal, f"`{name}`", "an address")
     if formal.kind is Kind.VARIABLE:
-        opaque = formal.type in OPAQUE
-        if opaque and symbol.type != formal.type and not symbol.entry:
-            return complain_type(formal, name, symbol.type)
-        return None
+        differs = formal.type in OPAQUE and symbol.type != formal.type
+        return complain_type(formal, name, symbol.type) if differs else None
     if formal.kind is Kind.LIST:
         return None
     fix = f"first load its value into a register: ld.{symbol.space} from [{name}]; `mov` gives its address"

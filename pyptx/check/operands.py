@@ -70,9 +70,10 @@ def _check_handle(formal: Operand, name: str, symbol: Symbol) -> Complaint | Non
     """Reject a variable as a texture or surface if its type differs. Queries of filters take the texture or its
     sampler, depending on the texture mode."""
     base = formal.parts[0]
-    if base.type not in OPAQUE or symbol.entry or symbol.type == base.type:
+    if base.type not in OPAQUE or symbol.type == base.type:
         return None
-    return None if len(formal.parts) == 1 and symbol.type == "samplerref" else complain_type(base, name, symbol.type)
+    may_sample = base.type == "texref" and len(formal.parts) == 1
+    return None if may_sample and symbol.type == "samplerref" else complain_type(base, name, symbol.type)
 
 
 def _check_register_base(formal: Operand, name: str, symbol: Symbol) -> Complaint | None:

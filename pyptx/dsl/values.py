@@ -223,7 +223,7 @@ def find_accepted_types(type_name: str, widenable: bool) -> frozenset[str]:
     Stricter than ptxas, which sees `.b32` registers: an integer is not an `f32`. Packed formats are held in integer
     registers.
     """
-    names = [t.name for t in ALL if t.kind != "opaque" and t.bits >= 6 and _holds(t, type_name, widenable)]
+    names = [t.name for t in ALL if t.kind != "opaque" and t.bits not in (1, 4) and _holds(t, type_name, widenable)]
     return frozenset([*names, "pred"] if type_name == "pred" else names)
 
 
@@ -236,7 +236,7 @@ def _holds(have: PtxType, type_name: str, widenable: bool) -> bool:
         if storage_type not in storages:
             return False
         return type_name not in _ARITHMETIC_FLOATS or have.kind == "b"
-    if have.name in ("f16x2", "f32", "f64") and have.name in storages:
+    if have.name == "f16x2" and have.name in storages:
         return True
     return want.kind == "b" and storage_type in storages
 

@@ -145,3 +145,35 @@ def test_one_operand_is_singular() -> None:
         parse(".version 8.6\n.target sm_90\n.func f() { .reg .b32 %r0; activemask.b32 %r0, %r0; ret; }\n")
     )
     assert finding.message == "`activemask.b32` takes 1 operand, found 2"
+
+
+TEX = "tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, "
+HANDLES = [
+    (TEX + "[h, {%f4}];", "texref", "sm_90"),
+    (TEX + "[t, h, {%f4}];", "samplerref", "sm_90, texmode_independent"),
+    ("txq.width.b32 %r0, [h];", "texref", "sm_90"),
+    ("suq.width.b32 %r0, [h];", "surfref", "sm_90"),
+    ("suld.b.1d.b32.trap %r0, [h, {%r1}];", "surfref", "sm_90"),
+]
+"""Instructions, the type of their handle `h`, and their target."""
+PARAMETERS = """.version 8.6
+.target {target}
+.address_size 64
+.entry k(.param .texref t, .param .{declared} h) {{
+.reg .f32 %f<5>;
+.reg .b32 %r<2>;
+mov.b32 %r1, 0;
+mov.b32 %f4, %r1;
+{line}
+ret;
+}}
+"""
+
+
+@pytest.mark.parametrize("declared", ["texref", "samplerref", "surfref"])
+@pytest.mark.parametrize(("line", "right", "target"), HANDLES)
+def test_a_handle_has_the_type_that_the_instruction_takes(line: str, right: str, target: str, declared: str) -> None:
+    text = PARAMETERS.format(line=line, target=target, declared=declared)
+    is_clean = declared == right or (line.startswith("txq") and declared == "samplerref")
+    assert [d.line for d in check(parse(text)) if d.severity is Severity.ERROR] == [9] * (not is_clean)
+    assert (declared == right) is not any(d.severity == "error" for d in validate(text))

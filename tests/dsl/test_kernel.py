@@ -11,7 +11,7 @@ import pytest
 from pyptx import PtxError, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.dsl.tensors import TmaDescriptorHandle
 from pyptx.toolchain import occupancy
-from pyptx.types import bf16, f32, u32, u64
+from pyptx.types import b32, bf16, f32, u32, u64
 from tests.messages import raises
 
 from .tracing import assert_accepted, assert_rejected, code, make_kernel
@@ -46,6 +46,21 @@ def test_parameters_stand_in_order() -> None:
     assert params == ["a", "out", "n", "config", "a_tma_desc"]
     assert ".param .u64 .ptr .global .align 16 a," in text
     assert "mov.u64 %rd3, config;" in text
+
+
+@pytest.mark.parametrize(
+    ("declared", "code_or_text"),
+    [("surfref", "suq.width.b32 %r0, [image];"), ("texref", "PTX0203"), ("u64", "PTX0205"), ("b8[64]", "PTX0205")],
+)
+def test_a_parameter_may_be_a_surface(declared: str, code_or_text: str) -> None:
+    def body() -> None:
+        ptx.inst.suq.width.b32(reg.scalar(b32), ptx.addr("image"))
+
+    if declared == "surfref":
+        assert code(body, raw_params=[(declared, "image")]) == [code_or_text]
+    else:
+        with raises(PtxError, match=code_or_text):
+            make_kernel(body, raw_params=[(declared, "image")]).ptx()
 
 
 def test_every_argument_that_is_a_type_takes_its_name() -> None:

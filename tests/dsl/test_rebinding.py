@@ -101,7 +101,14 @@ def _in_a_block() -> None:
             ptx.mov(u32, n, 1)
 
 
-LOST = (_in_a_block, _from_a_number, _range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches)
+def _to_an_older_register() -> None:
+    s, other = reg.scalar(u32, 0), reg.scalar(u32, 1)
+    for _ in ptx.range_(0, 8):  # here
+        ptx.inst.bar.sync(s)
+        s = other
+
+
+LOST = (_to_an_older_register, _in_a_block, _from_a_number, _range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches)
 
 
 @pytest.mark.parametrize("body", LOST, ids=lambda body: body.__name__)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
+from pyptx.dsl.values import find_accepted_types
 from pyptx.types import bf16, f16, f32, pred, s32, s64, u8, u32, u64
 from tests.messages import raises
 
@@ -268,3 +269,33 @@ def test_real_registers_of_eight_bits_are_named() -> None:
         ptx.cvt(u8, bf16, reg.scalar(u8), reg.scalar(bf16), rounding="rni")  # here
 
     assert_rejected(body, "PTX0203", "in an 8-bit register", "through .u16")
+
+
+ACCEPTED = {
+    ("f32", False): "b32 f32",
+    ("f32", True): "b128 b32 b64 f32",
+    ("f64", False): "b64 f64",
+    ("f16", False): "b16 b8 f16",
+    ("bf16", True): "b128 b16 b32 b64 b8 bf16",
+    ("u32", False): "b32 f16x2 s16x2 s32 s8x4 u16x2 u32 u8x4",
+    ("s64", True): "b128 b64 s64 u64",
+    ("bf16x2", False): "b32 bf16x2 s16x2 s32 s8x4 u16x2 u32 u8x4",
+    ("tf32", False): "b32 s16x2 s32 s8x4 tf32 u16x2 u32 u8x4",
+    ("e4m3x2", False): "b16 b8 e4m3x2 s16 s8 u16 u8",
+    ("b16", False): (
+        "b16 b8 bf16 e2m1x4 e2m3 e2m3x2 e3m2 e3m2x2 e4m3 e4m3x2 e5m2 e5m2x2 f16 s16 s2f6 s2f6x2 s8 u16 u8 ue4m3 ue8m0 "
+        "ue8m0x2"
+    ),
+    ("b64", False): "b64 f32x2 f64 s64 u64",
+    ("b128", True): "b128",
+    ("pred", False): "pred",
+    ("texref", False): "b64 s64 u64",
+}
+"""The types of the registers that an operand accepts; a widenable one takes wider registers, too."""
+
+
+@pytest.mark.parametrize(("type_name", "widenable"), ACCEPTED)
+def test_a_float_takes_its_own_registers_or_bits_and_an_integer_those_of_its_size(
+    type_name: str, widenable: bool
+) -> None:
+    assert " ".join(sorted(find_accepted_types(type_name, widenable))) == ACCEPTED[type_name, widenable]

@@ -94,10 +94,8 @@ _COMMUTATIVE = frozenset("+*&|^")
 
 def _find_in_place_operator(symbol: str | None, writer: Instruction | None, old: Register) -> str:
     """Return the in-place operator that is equivalent to the operation that wrote another register, or empty."""
-    if symbol is None or writer is None:
-        return ""
-    sources = [text_of(operand) for operand in writer.operands[1:]]
-    return f"{symbol}=" if old.name in sources[: 2 if symbol in _COMMUTATIVE else 1] else ""
+    sources = [text_of(operand) for operand in writer.operands[1:]] if symbol and writer else []
+    return f"{symbol}=" if old.name in (sources if symbol in _COMMUTATIVE else sources[:1]) else ""
 
 
 def _make_warning(path: Path, old: Register, in_place: str, place: PythonFrame | None) -> Diagnostic:
@@ -161,7 +159,8 @@ def _take_first(items: Iterable[Any]) -> list[Any]:
 
 
 class _Effects:
-    """The names that statements read, and those that they write with the first instruction that wrote each."""
+    """The names that statements read, and those that they write with the first instruction that wrote each; an operand
+    that is read and written counts as written."""
 
     def __init__(self, statements: Iterable[Statement]) -> None:
         self.reads: set[str] = set()
@@ -189,8 +188,6 @@ class _Effects:
                 continue
             for name in names:
                 self.writes.setdefault(name, node)
-            if access == "rw":
-                self.reads.update(names)
 
 
 def _list_names(operand: Operand) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -102,13 +103,38 @@ def _in_a_block() -> None:
 
 
 def _to_an_older_register() -> None:
-    s, other = reg.scalar(u32, 0), reg.scalar(u32, 1)
+    s, other = reg.scalar(u32, 0), reg.scalar(u32, 1) * 3
     for _ in ptx.range_(0, 8):  # here
         ptx.inst.bar.sync(s)
         s = other
 
 
-LOST = (_to_an_older_register, _in_a_block, _from_a_number, _range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches)
+def _beside_a_number() -> None:
+    step, s = 0, reg.scalar(s32, 0)
+    for i in ptx.range_(0, 8):
+        s = s + i  # here
+        step = i * 4
+        ptx.inst.bar.sync(step.u32)
+
+
+def _predicate() -> None:
+    p = reg.scalar(u32, 0) == 0
+    for i in ptx.range_(0, 8):
+        ptx.bar.sync(0, pred=p)
+        p = i > 3  # here
+
+
+def _unknown_instruction() -> None:
+    s = reg.scalar(s32, 0)
+    for i in ptx.range_(0, 8):
+        ptx.inst["fresh.op.u32"](s, unchecked=True)
+        s = i + 1  # here
+
+
+LOST = (
+    _to_an_older_register, _beside_a_number, _predicate, _unknown_instruction, _in_a_block, _from_a_number, _range,
+    _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("body", LOST, ids=lambda body: body.__name__)
@@ -119,6 +145,47 @@ def test_an_update_that_the_next_round_does_not_see_is_a_warning(body: Callable[
     with pytest.warns(UserWarning, match=r"test_rebinding\.py:\d+: warning\[PTX0831\]") as records:
         kernel(body).ptx()
     assert records[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [(_elements, "acc[0]"), (_fields, "state.total"), (_entries, "table['sum'][0]"), (_predicate, "p")],
+)
+def test_the_warning_names_the_variable_and_what_to_write(body: Callable[[], None], name: str) -> None:
+    finding = next(d for d in kernel(body).check() if d.code == "PTX0831")
+    assert str(finding.message).startswith(f"`{name}` is another register at the end of the loop body: ")
+    assert f"{name}, …)" in str(finding.help)
+
+
+def test_a_number_that_becomes_a_register_is_named_with_its_value() -> None:
+    (finding,) = [d for d in kernel(_from_a_number).check() if d.code == "PTX0831"]
+    assert (
+        finding.message
+        == "`total` is Python's 0.0 before the loop, and every iteration on the GPU starts with that value"
+    )
+    assert finding.help == "make it a register before the loop: total = reg.scalar(f32, 0.0)"
+
+
+WRAPS: list[Callable[[Any], Any]] = [lambda x: [x], lambda x: (x,), lambda x: {"key": x}, State]
+
+
+def _wrap(value: Any, wrap: Callable[[Any], Any], depth: int) -> Any:
+    return value if depth == 0 else wrap(_wrap(value, wrap, depth - 1))
+
+
+@pytest.mark.parametrize(("depth", "is_compared"), [(3, True), (4, False)])
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_three_levels_of_containers_are_compared(wrap: Callable[[Any], Any], depth: int, is_compared: bool) -> None:
+    hidden = SimpleNamespace()
+
+    def body() -> None:
+        hidden.value = reg.scalar(s32, 0)
+        box = _wrap(hidden.value, wrap, depth)
+        for i in ptx.range_(0, 8):
+            box = _wrap(hidden.value + i, wrap, depth)
+        assert box
+
+    assert [d.code for d in kernel(body).check() if d.code == "PTX0831"] == ["PTX0831"] * is_compared
 
 
 Change = Callable[[Any, Any], Any]

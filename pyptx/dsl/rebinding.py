@@ -44,7 +44,7 @@ class Bindings(NamedTuple):
 def list_bindings(trace: Trace) -> list[Bindings]:
     """Return the registers that the user's variables hold, from the innermost frame to the kernel function's."""
     frames: list[Bindings] = []
-    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    frame: FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code is not trace.root:
         if not is_ours(frame.f_code):
             frames.append(Bindings(frame, dict(_list_values((), frame.f_locals, 0))))
@@ -71,22 +71,18 @@ def find_lost_updates(
             if not isinstance(old, Register):
                 if new.name in effects.writes and trace.from_numbers.get(new.name) == old:
                     yield _make_number_warning(path, old, new, place)
-            elif (
-                old.name in effects.reads and old.name not in effects.writes and not _is_kept(variables, now, path, old)
-            ):
+            elif old.name in effects.reads and old.name not in effects.writes and not _is_kept(variables, now, old):
                 in_place = _find_in_place_operator(trace.operators.get(new.name), writer, old)
                 yield _make_warning(path, old, in_place, place)
 
 
-def _is_kept(variables: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: Register) -> bool:
+def _is_kept(variables: Mapping[Path, Held], now: Mapping[Path, Held], old: Register) -> bool:
     """Tell whether another variable holds the old register, so that the body may have read it through that name."""
-    for alias, before in variables.items():
-        after = now.get(alias)
-        if len(alias) != 1 or alias == path or not (isinstance(before, Register) and isinstance(after, Register)):
-            continue
-        if before.name == after.name == old.name:
-            return True
-    return False
+    pairs = ((before, now.get(path)) for path, before in variables.items() if len(path) == 1)
+    return any(
+        isinstance(before, Register) and isinstance(after, Register) and before.name == after.name == old.name
+        for before, after in pairs
+    )
 
 
 _COMMUTATIVE = frozenset("+*&|^")

@@ -117,6 +117,14 @@ def _beside_a_number() -> None:
         ptx.inst.bar.sync(step.u32)
 
 
+def _held_by_a_list() -> None:
+    s = reg.scalar(s32, 0)
+    table = [s]
+    for i in ptx.range_(0, 8):
+        s = s + i  # here
+    assert table
+
+
 def _predicate() -> None:
     p = reg.scalar(u32, 0) == 0
     for i in ptx.range_(0, 8):
@@ -132,8 +140,8 @@ def _unknown_instruction() -> None:
 
 
 LOST = (
-    _to_an_older_register, _beside_a_number, _predicate, _unknown_instruction, _in_a_block, _from_a_number, _range,
-    _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches,
+    _to_an_older_register, _beside_a_number, _held_by_a_list, _predicate, _unknown_instruction, _in_a_block,
+    _from_a_number, _range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches,
 )  # fmt: skip
 
 

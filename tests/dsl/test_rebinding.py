@@ -132,6 +132,13 @@ def _predicate() -> None:
         p = i > 3  # here
 
 
+def _negated_predicate() -> None:
+    p = ~(reg.scalar(u32, 0) == 0)
+    for i in ptx.range_(0, 8):
+        ptx.bar.sync(0, pred=p)
+        p = i > 3  # here
+
+
 def _unknown_instruction() -> None:
     s = reg.scalar(s32, 0)
     for i in ptx.range_(0, 8):
@@ -140,8 +147,8 @@ def _unknown_instruction() -> None:
 
 
 LOST = (
-    _to_an_older_register, _beside_a_number, _held_by_a_list, _predicate, _unknown_instruction, _in_a_block,
-    _from_a_number, _range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches,
+    _to_an_older_register, _beside_a_number, _held_by_a_list, _predicate, _negated_predicate, _unknown_instruction,
+    _in_a_block, _from_a_number, _range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches,
 )  # fmt: skip
 
 

@@ -211,6 +211,8 @@ class Tiles:
             has_gap |= (rows.gather(plane.get_slot(first - 1)) == 0).any(axis=1)
             positions, rows = positions[~has_gap], rows.select(~has_gap)
         for slot in range(first, SLOTS):
+            if not len(positions):
+                break
             slot_refs = plane.get_slot(slot)
             before = _shorten(rows.gather(slot_refs))
             if not np.count_nonzero(before):
@@ -223,8 +225,6 @@ class Tiles:
             has_gap[positions[is_partial]] = True
             is_left = ~free & ~is_partial
             positions, rows = positions[is_left], rows.select(is_left)
-            if not len(positions):
-                break
         has_gap[positions] = True
         return np.flatnonzero(has_gap)
 

@@ -85,6 +85,10 @@ WRONG = {
 RIGHT = {
     "each its own": ("", ""),
     "one source for all": ("%from, %cta, 8", "%from, %cta, 0"),
+    "sources that overlap in a written buffer": (
+        "mad.wide.u32 %words, %cta, 512, %words;\nmul.lo.u32 %from, %cta, 8;",
+        "mad.wide.u32 %words, %cta, 64, %words; @%p0 st.global.u32 [%words+1792], %cta;\nmul.lo.u32 %from, %cta, 4;",
+    ),
     "in place": ("STORE [%b,", "STORE [%a,"),
     "a second round": ("// end", again("%a, {0, %from}", 0)),
     "beside the first": ("// end", again("%a, {0, %from}", 512)),

@@ -109,12 +109,11 @@ def _knows_crowd(state: State, record: int, thread: int, kind: int) -> bool:
 
 
 def _get_known_times(state: State, columns: Ints, thread: int, kind: int) -> Clock:
-    """Return up to which times a thread knows the accesses of the threads of its cluster that have these columns."""
+    """Return up to which times a thread knows the accesses of the threads of its cluster that have these columns. The
+    kind has floors: the others are of tensor memory, which no crowd accesses."""
     clocks, warp = state.clocks, thread >> 5
     row, (low, high) = int(clocks.row_of[thread]), clocks.cta_span[warp]
     times: Clock = clocks.table[row, kind, columns]
-    if kind >= FLOORED:
-        return times
     near = columns + (int(clocks.first_thread[warp]) - 1) >> 5 == warp
     level = np.where(near, WARP, np.where((columns >= low) & (columns < high), CTA, FAR))
     return np.maximum(times, clocks.floors[row, kind, level])

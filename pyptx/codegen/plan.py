@@ -381,4 +381,4 @@ def _format_item(item: Emitted | None) -> str:
     if item is None:
         return "nothing more"
     text = f"the end of {item.of!r}" if isinstance(item, End) else repr(item)
-    return text if len(text) < 160 else f"{text[:157]}..."
+    return text if len(text) <= 160 else f"{text[:157]}..."

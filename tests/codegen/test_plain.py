@@ -14,7 +14,7 @@ from pyptx.codegen.plan import Block, Define, Line, Plan, Step, find_broken_prom
 from pyptx.codegen.styles import detect_style
 from pyptx.diagnostics import PtxError
 from pyptx.emitter import emit
-from pyptx.ir import Module, strip_layout, visit
+from pyptx.ir import Label, Module, strip_layout, visit
 from pyptx.parser import parse, tokenize
 from tests.codegen.transcripts import kernel, module_of, problem
 from tests.messages import assert_message, raises
@@ -170,6 +170,12 @@ def test_the_contract_names_the_first_difference() -> None:
     }
     for name, difference in differences.items():
         assert_message("promises", name, difference or "none")
+
+
+def test_the_contract_cuts_statements_of_more_than_160_characters() -> None:
+    texts = [(find_broken_promise((), [Label(n * "x")]) or "").split("has ")[1] for n in (146, 147)]
+    assert texts == [repr(Label(146 * "x")), f"Label(name='{145 * 'x'}..."]
+    assert {len(text) for text in texts} == {160}
 
 
 def test_flatten_and_stream_agree_on_every_body() -> None:

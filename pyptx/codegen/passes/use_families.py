@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from pyptx.codegen.passes.use_matrices import MATRICES
-from pyptx.codegen.plan import Expr, Literal, Tuple, Unary
+from pyptx.codegen.plan import Expr, Literal, Tuple
 from pyptx.codegen.sugar_operands import NONE
 from pyptx.codegen.sugar_site import Site
 from pyptx.ir.operands import AddressOperand, ImmediateOperand, PipeOperand, VectorOperand
@@ -18,7 +18,8 @@ _TRUE = Literal(True)
 _ALL = 0xFFFFFFFF
 
 
-def _omit_usual(text: str, usual: str) -> Expr | None:
+def omit_usual(text: str, usual: str) -> Expr | None:
+    """Return the value of a keyword, None if it is the default."""
     return None if text == usual else Literal(text)
 
 
@@ -131,16 +132,16 @@ def _spell_mbarrier(site: Site) -> Iterator[Expr | None]:
     order = _find_order(words)
     if op in ("init", "inval"):
         usual = "shared::cta" if op == "init" else "shared"
-        yield site.build_call(f"ptx.mbarrier.{op}", *values, space=_omit_usual(space, usual))
+        yield site.build_call(f"ptx.mbarrier.{op}", *values, space=omit_usual(space, usual))
     elif op in ("expect_tx", "complete_tx"):
-        yield site.build_call(f"ptx.mbarrier.{op}", *values, space=_omit_usual(space, "shared"))
+        yield site.build_call(f"ptx.mbarrier.{op}", *values, space=omit_usual(space, "shared"))
     elif op in ("arrive", "arrive_drop"):
         yield from _spell_arrival(site, op, space, values, order)
     elif op in ("try_wait", "test_wait") and site.fresh:
         keywords = order if len(values) < 4 else {**order, "suspend_hint": values.pop()}
         parity = None if "parity" in words else Literal(False)
         yield site.build_call(
-            f"ptx.mbarrier.{op}", *values[1:], parity=parity, space=_omit_usual(space, "shared"), **keywords
+            f"ptx.mbarrier.{op}", *values[1:], parity=parity, space=omit_usual(space, "shared"), **keywords
         )
     elif op == "pending_count" and site.fresh:
         yield site.build_call("ptx.mbarrier.pending_count", *values[1:])
@@ -162,12 +163,12 @@ def _spell_arrival(
     elif site.fresh:
         usual = "shared::cta" if tail == "_expect_tx" else "shared"
         yield site.build_call(
-            f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, space=_omit_usual(space, usual), **order
+            f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, space=omit_usual(space, usual), **order
         )
     elif values[0] == NONE and op == "arrive":
         usual = "shared::cta" if tail == "_expect_tx" else "shared"
         yield site.build_call(
-            f"ptx.mbarrier.arrive{tail}", *values[1:], count=count, space=_omit_usual(space, usual),
+            f"ptx.mbarrier.arrive{tail}", *values[1:], count=count, space=omit_usual(space, usual),
             state=Literal(False), **order,
         )  # fmt: skip
 
@@ -239,7 +240,7 @@ def _make_atomic(family: str) -> Ways:
         scope = next((word for word in words if word in ("cta", "cluster", "gpu", "sys")), None)
         space = next((word for word in words if word in _SPACES), "")
         options = {
-            "space": _omit_usual(space, "global"),
+            "space": omit_usual(space, "global"),
             "sem": None if sem is None else Literal(sem),
             "scope": None if scope is None else Literal(scope),
         }
@@ -257,12 +258,12 @@ _SPACES = frozenset("global shared shared::cta shared::cluster".split())
 def _spell_prefetch(site: Site) -> Iterator[Expr | None]:
     if site.words[-1:] == ("tensormap",):
         yield site.build_call(
-            "ptx.prefetch_tensormap", site.build_operand(0), space=_omit_usual(".".join(site.words[:-1]), "")
+            "ptx.prefetch_tensormap", site.build_operand(0), space=omit_usual(".".join(site.words[:-1]), "")
         )
     elif len(site.words) == 2:
         space, level = site.words
         yield site.build_call(
-            "ptx.prefetch", site.build_operand(0), level=_omit_usual(level, "L2"), space=_omit_usual(space, "global")
+            "ptx.prefetch", site.build_operand(0), level=omit_usual(level, "L2"), space=omit_usual(space, "global")
         )
 
 
@@ -290,5 +291,3 @@ FAMILIES: dict[str, Ways] = {
     "prefetch": _spell_prefetch, "griddepcontrol": _spell_griddepcontrol, "setmaxnreg": _spell_setmaxnreg,
     "mapa": _spell_mapa, "activemask": _spell_activemask, **MATRICES,
 }  # fmt: skip
-
-__all__ = ["FAMILIES", "Unary"]

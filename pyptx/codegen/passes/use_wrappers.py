@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pyptx.codegen.passes.use_families import FAMILIES
+from pyptx.codegen.passes.use_families import FAMILIES, omit_usual
 from pyptx.codegen.plan import Attribute, Call, Expr, Literal, build_path, call
 from pyptx.codegen.sugar_site import Site
 from pyptx.ir.operands import AddressOperand, LabelOperand, Operand, VectorOperand
@@ -58,9 +58,9 @@ def _spell_ld(site: Site) -> Iterator[Expr | None]:
         return
     lanes = words.pop() if words and words[-1] in ("v2", "v4", "v8") else None
     space = words.pop(0) if words and words[0] in _SPACES else ""
-    if words and words[0] in ("volatile", "relaxed", "acquire", "weak", "mmio"):
+    if words and words[0] in _ORDERS:
         return
-    options = {"space": _omit_usual(space, "global"), "cache": _omit_usual(".".join(words), "")}
+    options = {"space": omit_usual(space, "global"), "cache": omit_usual(".".join(words), "")}
     if site.fresh:
         vec = None if lanes is None else Literal(int(lanes[1:]))
         yield site.build_call("ptx.ld", site.name_type(kind), site.build_operand(1), vec=vec, **options)
@@ -73,11 +73,13 @@ def _is_single(operand: Operand) -> bool:
     return isinstance(operand, VectorOperand) and len(operand.elements) == 1
 
 
+_ORDERS = frozenset("volatile relaxed acquire release weak mmio".split())
 _SPACES = frozenset("global shared local const param shared::cta shared::cluster param::entry param::func".split())
 
 
-def _omit_usual(text: str, usual: str) -> Expr | None:
-    return None if text == usual else Literal(text)
+def _list_unusual(text: str, usual: str) -> tuple[Expr, ...]:
+    """Return the argument of a parameter that has a default."""
+    return () if text == usual else (Literal(text),)
 
 
 def _spell_st(site: Site) -> Iterator[Expr | None]:
@@ -88,7 +90,9 @@ def _spell_st(site: Site) -> Iterator[Expr | None]:
     if words and words[-1] in ("v2", "v4", "v8"):
         words.pop()
     space = words.pop(0) if words and words[0] in _SPACES else ""
-    options = {"space": _omit_usual(space, "global"), "cache": _omit_usual(".".join(words), "")}
+    if words and words[0] in _ORDERS:
+        return
+    options = {"space": omit_usual(space, "global"), "cache": omit_usual(".".join(words), "")}
     yield site.build_call("ptx.st", site.name_type(kind), site.build_operand(0), site.build_operand(1), **options)
 
 
@@ -209,8 +213,7 @@ def _spell_fence(site: Site) -> Iterator[Expr | None]:
     words = ".".join(site.words)
     for prefix in ("sc", "acq_rel", "acquire", "release"):
         if words.startswith(f"{prefix}."):
-            scope = words[len(prefix) + 1 :]
-            yield site.build_call(f"ptx.fence.{prefix}", _omit_usual(scope, "gpu"), *site.build_operands(0))
+            yield site.build_call(f"ptx.fence.{prefix}", *_list_unusual(words[len(prefix) + 1 :], "gpu"))
     name = words.replace("::", "_").replace(".", "_")
     name = {
         "mbarrier_init_release_cluster": "mbarrier_init",
@@ -225,14 +228,13 @@ def _spell_fence(site: Site) -> Iterator[Expr | None]:
         stem = f"proxy_tensormap_generic_{kind}_"
         if name.startswith(stem):
             yield site.build_call(f"ptx.fence.proxy_tensormap_{kind}", *site.build_operands(0)[:1],
-                            scope=_omit_usual(name.removeprefix(stem), "gpu"))  # fmt: skip
+                            scope=omit_usual(name.removeprefix(stem), "gpu"))  # fmt: skip
     if not site.actuals:
         yield Call(Attribute(build_path("ptx.fence"), name), (), site.build_guard())
 
 
 def _spell_membar(site: Site) -> Iterator[Expr | None]:
-    level = ".".join(site.words)
-    yield site.build_call("ptx.fence.membar", _omit_usual(level, "gl"))
+    yield site.build_call("ptx.fence.membar", *_list_unusual(".".join(site.words), "gl"))
 
 
 WAYS: dict[str, Ways] = {

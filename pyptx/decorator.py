@@ -31,7 +31,7 @@ from pyptx.ir.nodes import Function
 from pyptx.isa.targets import Version
 from pyptx.runtime.registry import register
 from pyptx.runtime.repeats import NO_OPTIONS, Repeats
-from pyptx.specs import Tile, list_array_dtype_names
+from pyptx.specs import Tile
 from pyptx.toolchain import assemble_cached, resources, sass
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Kernel:
         from pyptx.runtime.planning import make_plan
 
         dims, _ = self._traces.split_arguments(kwargs)
-        inputs = [Described(tile.resolve_shape(dims), list_array_dtype_names(tile.dtype)[0]) for tile in self.in_specs]
+        inputs = [Described(tile.resolve_shape(dims), tile.dtype.name) for tile in self.in_specs]
         plan = make_plan(self, inputs, [], grid=grid, positional=None, keywords=kwargs, options=())
         names = declaration.check_targets(targets, plan.module.target.targets[0])
         module, text = self._traces.select(kwargs).write(lineinfo=True)

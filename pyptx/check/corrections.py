@@ -14,7 +14,6 @@ from pyptx.isa.targets import Target, Version
 Words = tuple[str, ...]
 
 _LONGEST = 32
-_MOST_TRIED = 24
 _MOST_GIVEN = 3
 _ALIKE = 0.6
 _SAME_RANK = 0.1
@@ -49,7 +48,7 @@ def suggest_corrections(opcode: str, words: Words, count: int, target: Target, v
     every = (rank for edit in edits for rank in _rank_results(edit, words, _list_words(opcode)))
     ranking = sorted(every, key=lambda rank: (rank[0], rank[2].position, rank[1], rank[3]))
     likeliest: list[tuple[float, _Edit, Words]] = []
-    for unlikely, _, edit, candidate in ranking[:_MOST_TRIED]:
+    for unlikely, _, edit, candidate in ranking:
         if likeliest and (edit.position != likeliest[0][1].position or unlikely > likeliest[0][0] + _SAME_RANK):
             continue
         if _is_legal(opcode, candidate, count, target, version) and candidate not in (

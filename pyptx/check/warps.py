@@ -107,7 +107,7 @@ def _compute_guard_truth(runs: Sequence[Run]) -> dict[Register, Truth]:
         alone = len(writes) == 1 or instruction.opcode == "shfl"
         if not writes or not alone or writes[0] not in inputs or instruction.predicate is not None:
             continue
-        if instruction.modifiers[-1:] == (".pred",):
+        if instruction.modifiers == (".pred",):
             truths[writes[0]] = _evaluate_logic(instruction, [truths.get(register, _UNKNOWN) for register in reads])
             continue
         registers = {register[0]: indices.get(register, constants.get(register)) for register in reads}

@@ -84,12 +84,16 @@ def _make_driver(nvidia: Any, driver: Driver) -> Any:
     class SimulatedDriver(nvidia.CudaDriver):
         def __init__(self) -> None:
             self.utils, self.launcher_cls = launcher, nvidia.CudaLauncher
-            self.get_device_capability = lambda device=0: driver.devices[0].capability
             # Triton keeps kernels by this number: those of an earlier driver are compiled again.
             self.get_current_device = lambda: number
-            self.get_current_stream = lambda device=0: 0
             self.set_current_device = launcher.set_current_device
             self.get_benchmarker = lambda: partial(measure, driver)
+
+        def get_device_capability(self, device: object = None) -> tuple[int, int]:
+            return driver.devices[0].capability
+
+        def get_current_stream(self, device: object = None) -> int:
+            return 0
 
         def get_active_torch_device(self) -> Any:
             torch: Any = import_module("torch")

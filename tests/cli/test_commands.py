@@ -251,7 +251,9 @@ def test_fmt_check_diff_and_write(tmp_path: Path) -> None:
     assert diff.returncode == 1
     assert "-  mul.f32   %f3" in diff.stdout
     assert file.read_text() == ugly
-    assert pyptx("fmt", "--write", "a.ptx", cwd=tmp_path).returncode == 0
+    assert pyptx("fmt", "--write", "a.ptx", cwd=tmp_path).stdout == "formatted a.ptx\n"
+    assert pyptx("fmt", "--write", "a.ptx", cwd=tmp_path).stdout == ""
+    assert pyptx("fmt", "--diff", "a.ptx", cwd=tmp_path).stdout == ""
     assert file.read_text() == pyptx("fmt", "-", stdin=ugly).stdout
     assert file.stat().st_mode & 0o777 == 0o640
     assert [path.name for path in tmp_path.iterdir()] == ["a.ptx"]
@@ -259,9 +261,26 @@ def test_fmt_check_diff_and_write(tmp_path: Path) -> None:
 
 
 def test_fmt_diff_says_where_a_last_line_does_not_end(tmp_path: Path) -> None:
-    (tmp_path / "a.ptx").write_text(GOOD.rstrip("\n"))
+    lines = ".version 8.0", ".target sm_90", ".address_size 64", "", ".entry k()", "{", "\tret;", "}"
+    (tmp_path / "a.ptx").write_text("\n".join(lines))
     diff = pyptx("fmt", "--diff", "a.ptx", cwd=tmp_path).stdout
-    assert diff.count("\n-}\n\\ No newline at end of file\n") == 1
+    assert diff == (
+        "--- a.ptx\n+++ a.ptx (formatted)\n@@ -5,4 +5,4 @@\n .entry k()\n {\n \tret;\n"
+        "-}\n\\ No newline at end of file\n+}\n"
+    )
+
+
+def test_fmt_goes_on_after_a_file_that_it_cannot_read(tmp_path: Path) -> None:
+    (tmp_path / "a.ptx").write_text(GOOD)
+    result = pyptx("fmt", "b.ptx", "a.ptx", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (2, "pyptx: b.ptx: no such file\n")
+    assert result.stdout == pyptx("fmt", "-", stdin=GOOD).stdout
+
+
+def test_fmt_cannot_write_standard_input() -> None:
+    result = pyptx("fmt", "-", "--write", stdin=GOOD)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "pyptx: --write needs files, not standard input\n"
 
 
 def test_fmt_leaves_a_file_with_syntax_errors_alone(tmp_path: Path) -> None:

@@ -45,8 +45,10 @@ def test_a_launch_and_an_allocation_have_lines_with_debug_information(
 def test_functions_of_nvcc_are_not_the_place_of_a_launch(
     run_program: Run, library: Path, tmp_path: Path, level: str
 ) -> None:
-    process = run_program([build(tmp_path, library, "-g", level, "-fno-optimize-sibling-calls"), "as nvcc"])
-    assert process.stderr.startswith(f"{SUMMARY}{SOURCE}:{find_line('as nvcc')}\n")
+    program = build(tmp_path, library, "-g", level, "-fno-optimize-sibling-calls")
+    for words, comment in ((["as nvcc"], "as nvcc"), (["of a", "stub"], "of a stub")):
+        process = run_program([program, *words])
+        assert process.stderr.startswith(f"{SUMMARY}{SOURCE}:{find_line(comment)}\n")
 
 
 def test_a_program_without_debug_information_is_named_with_the_offset(

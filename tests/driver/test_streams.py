@@ -34,6 +34,7 @@ SCENES = {
     ),
     "legacy and blocking": ("sum(a, c, 0); sum(c, d, blocking); sum(d, c, 0)", ""),
     "legacy and non-blocking": ("sum(a, c, 0); sum(c, d, first)", "PTX1301"),
+    "per-thread stream": ("sum(a, c, 2); sum(c, d, 2)", ""),
     "blocking streams": ("sum(a, c, blocking); sum(c, d, 2)", "PTX1301"),
     "memset that the host does not wait for": ('call("cuMemsetD32_v2", a, 0, 9); sum(a, c, first)', "PTX1301"),
     "copy that the host waits for": ('call("cuMemcpyHtoD_v2", a, (ctypes.c_float * 9)(), 36); sum(a, c, first)', ""),

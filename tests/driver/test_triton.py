@@ -243,10 +243,11 @@ def test_another_activation_replaces_the_driver_and_the_kernels(monkeypatch: pyt
     """Triton keeps kernels by the number of the device, and the target by the kernels."""
     active: list[Any] = []
     runtime = SimpleNamespace(driver=SimpleNamespace(set_active=active.append))
-    nvidia = SimpleNamespace(CudaDriver=object, CudaLauncher=object)
+    nvidia = SimpleNamespace(CudaDriver=object, CudaLauncher=int)
+    knobs, testing = SimpleNamespace(), SimpleNamespace()
     modules = {
-        "triton.backends.nvidia.driver": nvidia, "triton.knobs": SimpleNamespace(runtime=SimpleNamespace()),
-        "triton.runtime": runtime, "triton.testing": SimpleNamespace(),
+        "triton.backends.nvidia.driver": nvidia, "triton.knobs": SimpleNamespace(runtime=knobs),
+        "triton.runtime": runtime, "triton.testing": testing,
     }  # fmt: skip
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
@@ -260,6 +261,16 @@ def test_another_activation_replaces_the_driver_and_the_kernels(monkeypatch: pyt
             assert active[-1].get_device_capability() == DEVICES[device].capability
             assert active[-1].utils.driver is driver
             assert active[-1].get_benchmarker()(list) == 1.0
+            assert [getattr(testing, name)(list) for name in ("do_bench", "do_bench_cudagraph", "do_bench_proton")] == [
+                1.0, 1.0, 1.0,
+            ]  # fmt: skip
+            assert (active[-1].launcher_cls, active[-1].get_current_stream()) == (int, 0)
+            assert active[-1].set_current_device.__self__ is active[-1].utils
+            assert active[-1].get_active_torch_device() == torch.device("cpu")
+            assert torch.equal(active[-1].allocate_default_profile_scratch(3, 16, 0), torch.zeros(3, dtype=torch.int8))
+            assert knobs.add_stages_inspection_hook is keep_ptx
+            assert nvidia.PyKernelArg is Argument
+            assert (nvidia.ARG_CONSTEXPR, nvidia.ARG_KERNEL, nvidia.ARG_TUPLE) == (0, 1, 2)
             assert driver.heap.find(tensor.data_ptr()) is not None
         connection.restart("a100", {})
         assert active[-1].utils.driver is connection.start()

@@ -40,6 +40,8 @@ int main(int count, char **words) {
     cuModuleLoadData(&module, PTX);
     cuModuleGetFunction(&function, module, "store");
     cuMemAlloc_v2(&memory, 400); /* allocation */
+    if (count > 2)
+        return __device_stub__Z5storePv() != 700; /* of a stub */
     if (count > 1)
         return _Z5storePv() != 700; /* as nvcc */
     return launch() != 700;

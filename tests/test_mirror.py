@@ -44,7 +44,7 @@ SEVERAL: dict[str, tuple[str, str]] = {
     ),
     "sim/engines": ("asynchronous products in every engine", "late_products"),
     "sim/engines/copies": ("limits of memory, in copies of each direction", "small_buffers"),
-    "sim/hazards": ("the engine against models of memory, and its findings", "findings matrix random"),
+    "sim/hazards": ("the engine against models of memory, and its findings", "findings matrix random together"),
     "sim/observers": ("statistics and timelines of the same runs", "observed"),
     "sim/observers/checks": (
         "findings that several checks contribute to, planted in kernels", "report_items scopes warp_operands",

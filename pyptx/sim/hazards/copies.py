@@ -145,15 +145,16 @@ class Copies:
         for index in indices:
             record = load.writes[index][0]
             self.state.records.time[[record, *load.sources]] = now
-            self.record_arrival(load, index, int(self.state.records.column[record]))
+            self.record_arrival(load, index)
         if all(slot < 0 for slot in load.slots):
             del self.loads[operation]
 
-    def record_arrival(self, load: Load, index: int, column: int) -> None:
+    def record_arrival(self, load: Load, index: int) -> None:
         """Record that the bytes of a load have arrived at one of its targets, and signal its mbarrier."""
         record, barrier, size = load.writes[index]
         landings = self._landings.setdefault((self.state.find_grid(load.thread).number, load.slots[index]), {})
-        landings[column] = Landing(record, load.place, barrier, barrier.phase if barrier is not None else 0)
+        phase = barrier.phase if barrier is not None else 0
+        landings[int(self.state.records.column[record])] = Landing(record, load.place, barrier, phase)
         load.slots[index] = -1
         if barrier is not None:
             self.mbarriers.complete_bytes(barrier, load.place, load.thread, size)

@@ -91,10 +91,9 @@ def land_all(copies: Copies, operations: list[int]) -> None:
         load = copies.loads.pop(operation)
         now = state.clocks.now
         records += load.sources
-        for index, (record, barrier, _) in enumerate(load.writes):
+        for index, (record, _, _) in enumerate(load.writes):
             records.append(record)
-            column = barrier.column if barrier is not None else int(state.records.column[record])
-            copies.record_arrival(load, index, column)
+            copies.record_arrival(load, index)
         times += [now] * (len(records) - len(times))
     state.records.time[records] = times
 

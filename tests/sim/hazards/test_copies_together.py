@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from pyptx import sim
+from pyptx.diagnostics import Span
 from pyptx.parser import parse
-from pyptx.sim.hazards import copies_together
+from pyptx.sim.base.events import Runs
+from pyptx.sim.hazards import Hazards, Place, copies_together
 from pyptx.sim.hazards.copies import Copies
 from pyptx.tensormap import ElementType, TensorMap
 from tests.sim.kernels import HEAD
@@ -54,6 +56,10 @@ OPCODES = {
     "LOAD": "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
     "STORE": "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group",
 }
+
+
+def place(line: int) -> Place:
+    return Place(Span(line, 1), f"line {line}")
 
 
 def again(source: str, at: int) -> str:
@@ -134,3 +140,33 @@ def test_copies_without_conflicts_are_processed_at_once(
     for name in ("bulk_load", "bulk_store"):
         monkeypatch.setattr(Copies, name, refuse)
     assert find(change, schedule) == []
+
+
+BUFFER = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("starts", "is_compared"),
+    [
+        ([BUFFER, BUFFER + 48], True),
+        ([BUFFER + 48, BUFFER + 16], True),
+        ([BUFFER - 32, BUFFER - 16], True),
+        ([BUFFER + 64, BUFFER + 80], True),
+        ([BUFFER - 16, BUFFER], False),
+        ([BUFFER - 16, BUFFER + 48], False),
+        ([BUFFER + 48, BUFFER + 64], False),
+    ],
+)
+def test_copies_partly_outside_a_buffer_are_processed_one_by_one(starts: list[int], is_compared: bool) -> None:
+    engine = Hazards()
+    engine.state.add_buffer(BUFFER, 64)
+    engine.finish(engine.launch(place(1), 96))
+    grid = engine.launch(place(1), 32, slots=2, shared_bytes=64)
+    engine.start(grid, [0, 1], [0, 1])
+    threads, bases = (np.array([find(slot) for slot in (0, 1)]) for find in (grid.find_thread, grid.find_shared_base))
+    source = Runs(np.array(starts)[:, None], 16, min(starts), max(starts) + 16)
+    engine.mbarriers.init_all(threads.tolist(), place(2), bases.tolist(), 1)
+    targets, barriers = bases[:, None] + 16, bases[:, None]
+    numbers = copies_together.bulk_load_all(engine.copies, threads, place(3), source, targets, barriers, 16)
+    assert (numbers is not None) == is_compared
+    assert not engine.findings

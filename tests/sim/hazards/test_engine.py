@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from pyptx.sim.base.events import Ints
-from pyptx.sim.hazards import Access, Bytes, Family, Group, Scope, Sem, Space, show
+from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Scope, Sem, Space, show
+from pyptx.sim.hazards.state import Overlap
 from tests.digests import assert_digest
 from tests.sim.hazards.model import Conflict, Model
 from tests.sim.hazards.test_random import BARRIERS, GLOBAL, Execution, place
@@ -171,3 +172,17 @@ class LongExecution(Execution):
 @pytest.mark.parametrize("key", range(50))
 def test_findings_of_a_random_execution(key: int) -> None:
     assert_digest("executions", f"execution {key:03}", LongExecution(key).show())
+
+
+@pytest.mark.parametrize("overlap", Overlap)
+@pytest.mark.parametrize("ends", [True, False])
+def test_only_a_grid_that_overlaps_starts_before_earlier_ones_have_ended(overlap: Overlap, ends: bool) -> None:
+    engine = Hazards()
+    first = engine.launch(place(1), 32)
+    if ends:
+        engine.finish(first)
+    if overlap is Overlap.NONE and not ends:
+        with pytest.raises(AssertionError, match="must start after all earlier grids have ended"):
+            engine.launch(place(2), 32, overlap=overlap)
+    else:
+        assert engine.launch(place(2), 32, overlap=overlap).number == 1

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Space, load, store
+from pyptx.sim.base.events import Runs
+from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Space, copies_together, load, store
 from pyptx.sim.hazards.state import Grid
 from tests.sim.hazards.trace import may_cluster_pass
+
+GLOBAL = 1 << 20
 
 
 def place(line: int) -> Place:
@@ -54,20 +59,56 @@ def test_a_multicast_commit_that_the_exiting_cta_has_observed_is_over(
     assert codes(engine) == rule_codes
 
 
+def load_into(
+    engine: Hazards, grid: Grid, threads: list[int], slot: int, barriers: list[int], together: bool
+) -> Callable[[], None]:
+    """Let threads load 128 bytes each to a CTA's memory, and return a function that lands them."""
+    targets = [grid.find_shared_base(slot) + 512 + 128 * index for index in range(len(threads))]
+    if together:
+        source = Runs(np.array([[GLOBAL]] * len(threads)), 128, GLOBAL, GLOBAL + 128)
+        starts, ends = np.array(targets)[:, None], np.array(barriers)[:, None]
+        numbers = copies_together.bulk_load_all(engine.copies, np.array(threads), place(6), source, starts, ends, 128)
+        assert numbers is not None
+        return lambda: copies_together.land_all(engine.copies, numbers)
+    singles = [
+        engine.copies.bulk_load(thread, place(6), None, [(Bytes.run(Space.SHARED, target, 128), barrier)])
+        for thread, target, barrier in zip(threads, targets, barriers, strict=True)
+    ]
+
+    def land() -> None:
+        for number in singles:
+            engine.copies.land(number)
+
+    return land
+
+
+@pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize(
     ("waits", "leaver", "rule_codes"), [(True, 1, []), (False, 1, ["PTX0982"]), (True, 0, []), (False, 0, ["PTX0981"])]
 )
 def test_bytes_that_the_leader_of_the_pair_waited_for_have_landed(
-    waits: bool, leaver: int, rule_codes: list[str]
+    waits: bool, leaver: int, rule_codes: list[str], together: bool
 ) -> None:
     engine, grid, ctas, barriers = pair()
-    target = Bytes.run(Space.SHARED, grid.find_shared_base(1) + 512, 128)
     engine.mbarriers.arrive(Group(ctas[0].threads[:1]), place(5), barriers[0], expect=128)
-    engine.copies.land(engine.copies.bulk_load(ctas[1].first, place(6), None, [(target, barriers[0])]))
+    load_into(engine, grid, [ctas[1].first], 1, barriers[:1], together)()
     if waits:
         engine.mbarriers.wait(ctas[0], place(7), barriers[0], 0)
     engine.exit(ctas[leaver], place(8))
     assert codes(engine) == rule_codes
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("waits", [True, False])
+def test_bytes_that_a_peer_loads_have_landed_when_the_owner_has_waited(waits: bool, together: bool) -> None:
+    engine, grid, ctas, barriers = pair()
+    engine.mbarriers.arrive(Group(ctas[0].threads[:1]), place(5), barriers[0], expect=256)
+    threads = [ctas[0].first, ctas[1].first]
+    load_into(engine, grid, threads, 0, [barriers[0]] * 2, together)()
+    if waits:
+        engine.mbarriers.wait(ctas[0], place(7), barriers[0], 0)
+    engine.exit(ctas[0], place(8))
+    assert codes(engine) == ([] if waits else ["PTX0981", "PTX0982"])
 
 
 def test_bytes_of_the_own_barrier_have_to_be_waited_for_by_the_own_cta() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -49,6 +50,16 @@ def test_a_text_is_to_be_parsed_first() -> None:
     for run in (sim.run, sim.Machine):
         with pytest.raises(TypeError, match=r"found str: pyptx\.parser\.parse\(text\)"):
             run(text, args=(OUT,))
+
+
+def test_every_way_to_launch_has_the_same_defaults() -> None:
+    functions = sim.run, sim.stream, sim.Launch, Options
+    parameters = [item for function in functions for item in inspect.signature(function).parameters.items()]
+    defaults: dict[str, set[Any]] = {}
+    for name, parameter in parameters:
+        defaults.setdefault(name, set()).add(parameter.default)
+    assert [name for name, values in defaults.items() if len(values) > 1] == []
+    assert len(parameters) - len(defaults) > 20
 
 
 def test_undefined_symbols() -> None:

@@ -1,4 +1,4 @@
-"""Logic, shifts, byte permutations and packing against Python's integers."""
+"""Logic, shifts and packing against Python's integers."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false
@@ -57,20 +57,6 @@ def test_funnel_shifts() -> None:
     _check("shf.r.wrap.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: join_words(a, b) >> (c & 31))
     _check("shf.l.clamp.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: join_words(a, b) << min(c, 32) >> 32)
     _check("shf.r.clamp.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: join_words(a, b) >> min(c, 32))
-
-
-def test_prmt() -> None:
-    def reference(a: int, b: int, c: int) -> int:
-        word = 0
-        for index in range(4):
-            select = c >> 4 * index & 15
-            byte = (b << 32 | a) >> 8 * (select & 7) & 255
-            word |= (byte if select < 8 else 255 * (byte >> 7)) << 8 * index
-        return word
-
-    _check("prmt.b32 %d, %a, %b, %c;", "abc", reference)
-    _check("prmt.b32.f4e %d, %a, %b, %c;", "abc", lambda a, b, c: (b << 32 | a) >> 8 * (c & 3))
-    _check("prmt.b32.rc16 %d, %a, %b, %c;", "abc", lambda a, b, c: (a >> 16 * (c & 1) & 0xFFFF) * 0x10001)
 
 
 def test_packing_and_unpacking() -> None:

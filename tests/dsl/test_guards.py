@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from pyptx import reg, smem
-from pyptx.dsl.guards import list_guards
+from pyptx.dsl.guards import are_kept, list_guards
 from pyptx.types import s32
 
 SCALE, COUNTS = 2, [1]
@@ -96,3 +99,75 @@ def test_closures_and_defaults_are_guarded() -> None:
     assert [key for owner, key, value in guards if isinstance(owner, types.CellType) and value == width] == [None]
     assert (use_cell, None, (4,)) in guards
     assert ({"offset": 5}, "offset", 5) in guards
+
+
+def _make_closure() -> tuple[Callable[..., None], Callable[[], None], Callable[[], None]]:
+    width = 3
+
+    def use_cell(x: Any, factor: int = 4, *, offset: int = 5) -> None:
+        reg.scalar(s32, width * factor + offset)
+
+    def widen() -> None:
+        nonlocal width
+        width = 4
+
+    def forget() -> None:
+        nonlocal width
+        del width
+
+    return use_cell, widen, forget
+
+
+CHANGES: list[Callable[[Any, Any, Any], object]] = [
+    lambda use, widen, forget: widen(),
+    lambda use, widen, forget: forget(),
+    lambda use, widen, forget: setattr(use, "__code__", use.__code__.replace(co_name="other")),
+    lambda use, widen, forget: setattr(use, "__defaults__", (5,)),
+    lambda use, widen, forget: use.__kwdefaults__.update(offset=6),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_guards_hold_until_the_function_changes(change: Callable[[Any, Any, Any], object]) -> None:
+    use, widen, forget = _make_closure()
+    guards = list_guards(use)
+    assert guards
+    assert are_kept(guards)
+    change(use, widen, forget)
+    assert not are_kept(guards)
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "value"),
+    [(use_numbers, "SCALE", 3), (use_list, "COUNTS", [1]), (use_absent, "range", list), (use_class, "Config", Bare)],
+)
+def test_guards_hold_until_a_global_changes(
+    function: Any, name: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guards = list_guards(function)
+    assert guards
+    assert are_kept(guards)
+    monkeypatch.setitem(globals(), name, value)
+    assert not are_kept(guards)
+
+
+@pytest.mark.parametrize("items", [[], [2], [1, 1]])
+def test_guards_hold_until_a_list_changes(items: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    guards = list_guards(use_list)
+    assert guards
+    monkeypatch.setattr(Config, "tile", 5)
+    assert are_kept(guards)
+    COUNTS[:] = items
+    try:
+        assert not are_kept(guards)
+    finally:
+        COUNTS[:] = [1]
+
+
+def test_guards_hold_until_an_attribute_of_a_class_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    guards = list_guards(use_class)
+    assert guards
+    monkeypatch.setattr(Config, "other", 5, raising=False)
+    assert are_kept(guards)
+    monkeypatch.setattr(Config, "tile", 5)
+    assert not are_kept(guards)

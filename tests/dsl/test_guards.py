@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pyptx import reg, smem
+from pyptx import intrinsic, reg, smem
 from pyptx.dsl.guards import are_kept, list_guards
 from pyptx.types import s32
 
@@ -33,6 +33,19 @@ class Config:
 
 def use_class(x: Any) -> None:
     reg.scalar(s32, Config.tile)
+
+
+class Other:
+    tile = 8
+
+    def use(self, x: Any) -> None:
+        reg.scalar(s32, self.tile)
+
+
+def use_both(x: Any) -> None:
+    use_class(x)
+    reg.scalar(s32, Config.tile + Other.tile)
+    use_both(x)
 
 
 class Bare:
@@ -67,6 +80,38 @@ def test_items_and_attributes_are_guarded() -> None:
     for function in (use_list, use_helper):
         assert (COUNTS, ..., (1,)) in (list_guards(function) or ())
     assert (vars(Config), "tile", 4) in (list_guards(use_class) or ())
+
+
+def test_each_attribute_is_guarded_once() -> None:
+    assert [value for _, key, value in list_guards(use_both) or () if key == "tile"] == [4, 8]
+
+
+def test_the_object_of_a_method_is_guarded() -> None:
+    owner = Other()
+    assert (vars(owner), "tile", ...) in (list_guards(owner.use) or ())
+    assert (vars(Other), "tile", 8) in (list_guards(owner.use) or ())
+
+
+def test_an_intrinsic_is_guarded_with_the_function_it_wraps() -> None:
+    wrapper = intrinsic(use_class)
+    guards = list_guards(wrapper)
+    assert guards is not None
+    assert (vars(wrapper), "__wrapped__", use_class) in guards
+    assert (use_class, False, use_class.__code__) in guards
+
+
+def test_globals_that_are_missing_are_guarded_in_inner_code_too() -> None:
+    def use_inner(x: Any) -> None:
+        class Inner:
+            low, width = min, len("ab")
+
+        reg.scalar(s32, [abs(i) for i in (1,)][Inner.width])
+
+    guards = list_guards(use_inner)
+    assert guards is not None
+    missing = {key for owner, key, value in guards if owner is globals() and value is ...}
+    assert missing >= {"min", "len", "abs"}
+    assert "width" not in missing
 
 
 def test_code_and_globals_are_guarded() -> None:

@@ -347,8 +347,8 @@ def _resolve_postdominators(runs: list[Run], leaving: list[int], after: list[int
                 candidates.append(way_out)
             if not candidates:
                 continue
-            nearest = candidates[0]
-            for candidate in candidates[1:]:
+            nearest, *others = candidates
+            for candidate in others:
                 nearest = _find_common_postdominator(nearest, candidate, after, number)
             if after[index] != nearest:
                 after[index] = nearest

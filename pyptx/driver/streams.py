@@ -12,7 +12,7 @@ from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.conflicts import check_source, report_conflicts, report_host_access, report_leaks, require_access
 from pyptx.driver.graphs import Executable
 from pyptx.driver.launching import communicates, launch_together
-from pyptx.driver.operations import Born, Event, Launch, Operation, RecordEvent, WaitEvent
+from pyptx.driver.operations import Allocate, Born, Event, Launch, Operation, RecordEvent, WaitEvent
 from pyptx.driver.ordering import Task
 from pyptx.driver.pools import Pool
 from pyptx.driver.process import Driver, Thread, find_caller
@@ -105,6 +105,9 @@ def submit_graph(driver: Driver, stream: Stream, executable: Executable) -> None
         ends.append(task.before | task.bit)
         if driver.settings.order != "deferred":
             _run(driver, task)
+        elif isinstance(task.operation, Allocate):
+            # From now on, the host may submit copies of this memory.
+            _run_pending(driver, task.before | task.bit)
     for end in ends:
         before |= end
     order.after[stream] = order.after[executable] = before

@@ -57,6 +57,10 @@ SCENES = {
     "allocated before": (
         'memory = ask("cuMemAllocAsync", size, first); join(first, second); fill(memory, second)', ""
     ),
+    "allocated by a graph in another stream": (
+        'memory = allocate_in_graph(first); fill(memory, second)', "PTX1302"
+    ),
+    "allocated by a graph before": ("memory = allocate_in_graph(first); join(first, second); fill(memory, second)", ""),
     "freed in another stream": (
         'memory = ask("cuMemAllocAsync", size, first); fill(memory, first); join(first, second)\n'
         'fill(memory, second); call("cuMemFreeAsync", memory, first)',

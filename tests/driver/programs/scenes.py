@@ -117,6 +117,15 @@ def capture(stream: int) -> int:
     return ask("cuGraphInstantiateWithFlags", graph.value, 0)
 
 
+def allocate_in_graph(stream: int) -> int:
+    """Launch a graph that allocates memory, and return its address."""
+    call("cuStreamBeginCapture_v2", stream, 0)
+    memory, graph = ask("cuMemAllocAsync", size, stream), ctypes.c_uint64()
+    call("cuStreamEndCapture", stream, ctypes.byref(graph))
+    run_graph(ask("cuGraphInstantiateWithFlags", graph.value, 0), stream)
+    return memory
+
+
 def run_graph(graph: int, stream: int) -> None:
     """Launch an executable graph."""
     call("cuGraphLaunch", graph, stream)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pyptx.driver.build import find_compiler
+from pyptx.driver.native_frames import find_native_caller
 from tests.driver.conftest import PROGRAMS, Run
 
 SOURCE = PROGRAMS / "launches.c"
@@ -91,3 +92,8 @@ CUDA.cuLaunchKernel(ctypes.c_void_p(add), 4, 1, 1, 256, 1, 1, 0, None, pointers,
 """
     process = run_program([sys.executable, "-c", text], check="none")
     assert process.stderr.startswith("pyptx: launch of `add`, grid (4, 1, 1), block (256, 1, 1)\n")
+
+
+def test_a_c_library_without_backtrace_knows_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyptx.driver.native_frames._load_c", lambda: None)
+    assert find_native_caller(str(SOURCE.parent)) == ""

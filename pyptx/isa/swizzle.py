@@ -1,15 +1,12 @@
-"""Swizzled byte offsets in shared memory: where TMA, wgmma and tcgen05 place a byte, and the inverse.
+"""Swizzled byte offsets in shared memory: where TMA, wgmma and tcgen05 place a byte, and which byte lies there.
 
-Offsets count from the origin of the pattern, which is aligned to `origin_alignment(...)` bytes; the pattern depends
+Offsets count from the origin of the pattern, which is aligned to `Swizzle.origin_alignment` bytes; the pattern depends
 only on address bits, so an address works as well as an offset. PTX manual, "Swizzling Modes".
 """
 
 from __future__ import annotations
 
 from pyptx.tensormap import Swizzle
-
-LINE = 128
-"""Bytes per line of shared memory: the pattern changes from line to line."""
 
 _BY_NAME = {
     "NONE": Swizzle.NONE, "INTERLEAVE": Swizzle.NONE, "32B": Swizzle.B32, "64B": Swizzle.B64, "96B": Swizzle.B96,
@@ -34,31 +31,16 @@ def xor_terms(mode: Swizzle) -> tuple[tuple[int, int], ...]:
 
 
 def swizzle(offset: int, mode: Swizzle) -> int:
-    """Return the swizzled offset of the byte at this linear offset."""
+    """Return the swizzled offset of the byte at this linear offset, and the reverse: the bits that are read never
+    change."""
     for mask, shift in _TERMS[mode]:
         offset ^= (offset & mask) >> shift
     return offset
 
 
-def unswizzle(offset: int, mode: Swizzle) -> int:
-    """Return the linear offset of the byte at this swizzled offset. The bits that are read never change, so this is
-    `swizzle` itself."""
-    return swizzle(offset, mode)
-
-
 def period(mode: Swizzle) -> int:
     """Return the number of bytes after which the pattern repeats."""
     return 1 << max((mask.bit_length() for mask, _ in _TERMS[mode]), default=4)
-
-
-def origin_alignment(mode: Swizzle) -> int:
-    """Return the alignment of the start of a pattern if the descriptor's base offset is 0."""
-    return mode.origin_alignment
-
-
-def base_offset(address: int, mode: Swizzle) -> int:
-    """Return the base offset for a pattern that starts at this address: 0 if aligned, else the line's number."""
-    return address // LINE % (mode.origin_alignment // LINE) if mode.span else 0
 
 
 # (mask of the bits that are read, right shift). Chunks of 16 bytes are bits 4–6, lines are bits 7–9.

@@ -148,7 +148,7 @@ class Matrix:
             self._refuse_extent(name, "M or N", self.rows, first_row, rows)
         if self.depth - first_k < depth:
             self._refuse_extent(name, "K", self.depth, first_k, depth)
-        origin = max(find_swizzle(layout.smem_swizzle).origin_alignment, 16)
+        origin = find_swizzle(layout.smem_swizzle).origin_alignment
         if row * width % origin or (byte and byte * 8 + contiguous * bits > width * 8):
             fail(
                 rules.ARGUMENT,
@@ -220,7 +220,7 @@ def choose_tile_layout(dtype: PtxType | str, shape: tuple[int, ...], major: Majo
 
 def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name: str) -> None:
     """Refuse a view that starts inside a swizzle pattern, and rows of a tile stored in several stripes."""
-    origin = max(find_swizzle(layout.smem_swizzle).origin_alignment, 16)
+    origin = find_swizzle(layout.smem_swizzle).origin_alignment
     if len(view.shape) < 2 and layout.stripes > 1:
         _refuse(
             name,

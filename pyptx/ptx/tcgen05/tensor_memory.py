@@ -229,8 +229,8 @@ def _check_split(shape: str, split: int | None) -> list[int]:
     return [] if split is None else [split]
 
 
-_NARROW = {"128x128b": 128, "64x128b": 128, "32x128b": 128}
-"""Row size of 16 bytes: a core matrix is 8 such rows, 128 contiguous bytes, and one stride describes the layout."""
+_CORE_MATRIX = 128
+"""Bytes of 8 contiguous rows of 16 bytes: one stride describes the layout of copies with such rows."""
 
 
 def cp(
@@ -261,7 +261,7 @@ def cp(
 
 
 def _make_rows_descriptor(src: Any, size: str) -> Reg:
-    if size not in _NARROW:
+    if not size.endswith("x128b"):
         fail(
             rules.ARGUMENT,
             f"rows of {size} can have several layouts, which an address does not specify",
@@ -271,7 +271,7 @@ def _make_rows_descriptor(src: Any, size: str) -> Reg:
     if isinstance(owner, SharedAlloc) and owner.swizzle is not None:
         fail(rules.ARGUMENT, f"`{owner.name}` has swizzle {owner.swizzle}, but an address alone means unswizzled rows",
              help=f"pass a descriptor: ptx.tcgen05.descriptor({owner.name}, …, swizzle='{owner.swizzle}')")  # fmt: skip
-    bits = Tcgen05Descriptor(0, 0, _NARROW[size]).encode()
+    bits = Tcgen05Descriptor(0, 0, _CORE_MATRIX).encode()
     with Named("tcgen05_cp_descriptor", getattr(src, "name", str(src))):
         return emit_descriptor(src, 0, bits)
 

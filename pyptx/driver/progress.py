@@ -23,8 +23,8 @@ class _Clock:
     """What runs, since when, when the next line is due, and how often work has begun."""
 
     text: str = ""
-    begin: float = 0.0
-    due: float = 0.0
+    begin: float = field(init=False)
+    due: float = field(init=False)
     count: int = 0
     has_thread: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)

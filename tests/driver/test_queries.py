@@ -319,3 +319,15 @@ print([get(attribute, 0, 1) for attribute in range(6)], get(2, 0, 0), get(2, 0, 
 """
     process = run_program(program, count=2)
     assert process.stdout == "[1, '=0', '=1', '=1', '=0', 1] 101 101\n", process.stderr
+
+
+def test_attributes_of_addresses_need_a_context(run_program: Run) -> None:
+    program = """\
+from calls import *
+call("cuInit", 0)
+out = ctypes.byref(ctypes.c_uint64())
+print([try_call(name, *words) for name, *words in (
+    ("cuPointerGetAttribute", out, 2, 4096), ("cuPointerGetAttributes", 0, None, None, 4096),
+    ("cuPointerSetAttribute", out, 6, 4096))])
+"""
+    assert run_program(program).stdout == "[201, 201, 201]\n"

@@ -115,6 +115,11 @@ def test_simulate_takes_the_arguments_of_a_call() -> None:
     np.testing.assert_array_equal(result.outputs["c"], A + B)
 
 
+def test_simulate_runs_all_ctas_of_a_cooperative_grid_at_once() -> None:
+    with pytest.raises(PtxError, match="not enough memory to run 2147483647 CTAs"):
+        add_scaled.simulate(A, B, scale=1.0, grid=(2**31 - 1,), cooperative=True, max_steps=1000)
+
+
 def test_simulate_counts_instructions() -> None:
     result = add_scaled.simulate(A, B, scale=1.0)
     assert result.stats.lanes == 1024

@@ -90,9 +90,9 @@ def _free(address: int, device: int, stream: int, process: tuple[int, int], owne
             call("cuMemFreeAsync", address, stream)
     except CallError as why:
         # After a fault of a kernel, the context and its memory are lost.
-        if why.code not in LOST:
+        if why.code not in _LOST:
             raise
 
 
-LOST = frozenset((4, 201, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719))
+_LOST = frozenset((4, 201, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719))
 """Codes of a driver that has ended, or of a context that a kernel's fault has made unusable."""

@@ -201,6 +201,16 @@ def test_what_to_do_about_each_kind_of_failure(code: int, remedy: str, simulatin
     assert ("the context is lost" in " ".join(finding.notes)) is (code == 719)
 
 
+def test_the_context_is_lost_after_each_fault() -> None:
+    plan = plan_call(add_scaled, A.shape, B.shape, scale=1.0)
+    faults: list[int] = []
+    for code in range(695, 725):
+        (finding,) = make_error(plan, CallError("cuLaunchKernelEx", code, "CUDA_ERROR", "")).diagnostics
+        faults += [code] * ("the context is lost: all further launches of this process" in " ".join(finding.notes))
+        assert str(finding.help).startswith("in a new process, ") is (code in faults)
+    assert faults == [700, 702, 710, 714, 715, 716, 717, 718, 719]
+
+
 def test_an_exported_kernel_has_no_methods_to_recommend(tmp_path: Path) -> None:
     add_scaled.export(tmp_path, n=1024)
     plan = make_plan(load_kernel(tmp_path), [Described((1024,), "float32")] * 2, [], grid=None, positional=None,

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -338,7 +339,9 @@ def test_the_bar_counts_threads_that_have_ended_and_instructions(monkeypatch: py
 
         def __init__(self, **options: Any) -> None:
             self.n, self.text = 0, ""
-            assert options["total"] == 3 * 64
+            assert options.pop("file") is sys.stderr
+            expected = {"total": 3 * 64, "unit": " threads", "unit_scale": True, "disable": False}
+            assert options == {**expected, "delay": 1.0, "leave": False}
 
         def __enter__(self) -> Bar:
             return self
@@ -360,6 +363,51 @@ def test_the_bar_counts_threads_that_have_ended_and_instructions(monkeypatch: py
     text = kernel("setp.lt.u32 %p0, %t, 32;\n@%p0 exit;\nbar.sync 0;\nadd.u32 %r1, %t, 1;\nbar.sync 0;")
     sim.run(parse(text), grid=3, block=64, args=(np.zeros(64 * 3, np.int32),), batch_lanes=64)
     assert shown == [*((f"{count} instructions", ended) for count, ended in ENDED), ("end", 192)]
+
+
+def test_the_bar_is_updated_every_64_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, looks = list[int](), list[int]()
+
+    def look(_: progress.Pace) -> None:
+        looks.append(turns[-1])
+
+    monkeypatch.setattr(progress.Pace, "look", look)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    state: Any = SimpleNamespace(shape=SimpleNamespace(lanes=64), live=64, machine=SimpleNamespace(stats=sim.Stats()))
+    with progress.show_progress(64, progress.Pace(1, "a grid", False, 0)) as tell:
+        assert tell is not None
+        for turn in range(1, 3 * 64):
+            turns.append(turn)
+            tell(state)
+    assert looks == [64, 128]
+
+
+@pytest.mark.parametrize(
+    ("batches", "seconds", "words"),
+    [
+        (1000, 1.999, []), (1000, 2.0, ["at least 33 minutes more: 1 of 1000 batches took 2.0 seconds"]),
+        (2, 600.0, []), (2, 600.5, ["at least 10 minutes more: 1 of 2 batches took 10 minutes"]),
+    ],
+)  # fmt: skip
+def test_a_run_is_very_long_from_ten_minutes_on(
+    batches: int, seconds: float, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter((5.0, 5.0 + seconds))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        progress.Pace(batches, "a grid", False, 0).look()
+    assert [str(record.message) for record in records] == [
+        f"a grid needs {text}; take a smaller grid; Control-C stops the run" for text in words
+    ]
+
+
+@pytest.mark.parametrize(("least", "count"), [(600 * 10**9, 0), (600 * 10**9 + 1, 1)])
+def test_no_run_is_faster_than_a_billion_instructions_per_second(least: int, count: int) -> None:
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        progress.Pace(1, "a grid", False, least).begin_batch()
+    assert len(records) == count
 
 
 def test_a_launch_says_so_within_its_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,7 +292,7 @@ class Wgmma:
 
     def _check_pending(self, book: Book, rank: int, place: Place, registers: Registers) -> None:
         """Report registers of products that may still run."""
-        open_groups = [*book.groups[max(0, book.warps[rank].waits - book.first_group) :], book.open]
+        open_groups = [*book.groups[book.warps[rank].waits - book.first_group :], book.open]
         for product in (product for products in open_groups for product in products):
             hit = registers & product.registers
             if hit:

@@ -32,18 +32,18 @@ class Resources:
 
     name: str
     registers: int
-    frame: int = 0
-    stack: int = 0
-    shared: int = 0
-    local: int = 0
-    constant: tuple[tuple[int, int], ...] = ()
-    parameters: int = 0
-    barriers: int = 0
-    spill_stores: int | None = None
-    spill_loads: int | None = None
-    max_threads: Dims | None = None
-    required_threads: Dims | None = None
-    cluster: Dims | None = None
+    frame: int
+    stack: int
+    shared: int
+    local: int
+    constant: tuple[tuple[int, int], ...]
+    parameters: int
+    barriers: int
+    spill_stores: int | None
+    spill_loads: int | None
+    max_threads: Dims | None
+    required_threads: Dims | None
+    cluster: Dims | None
     dynamic_shared: int = 0
 
 

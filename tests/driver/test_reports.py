@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,7 @@ def test_reports_show_the_calls_that_led_to_a_launch() -> None:
 def test_the_page_shows_every_launch_and_escapes_texts() -> None:
     page = format_report(".html", "h100", LAUNCHES, Baseline({"accepted": [{"code": "PTX1110", "reason": "known"}]}))
     assert page.count("<td>main.py:20</td>") == 3
+    assert re.findall(r"<tr><td>(\d+)</td>", page) == [str(number) for number in range(1, len(LAUNCHES) + 1)]
     assert "a &lt;race&gt;" in page
     assert "<race>" not in page
     assert page.count('<pre class="error">') == 2

@@ -123,6 +123,15 @@ def test_limits_themselves_are_allowed() -> None:
     assert problems(TensorMap(ElementType.U8, 0, (256, 8, 8, 8, 2), (256, 2048, 16384, 131072), im2col=corner)) == []
 
 
+def test_a_box_fits_into_shared_memory() -> None:
+    def report(rows: int) -> list[str]:
+        box = TensorMap(ElementType.U8, 0, (256, 256, 4), (256, 65536), (256, rows, 4))
+        return [str(finding.message) for finding in problems(box)]
+
+    assert report(227) == []
+    assert report(228) == ["the box has 233472 bytes, but shared memory has at most 232448"]
+
+
 def test_all_problems_are_reported_at_once() -> None:
     diagnostics = problems(replace(GOOD, address=1, strides=(3,), box=(0, 999)))
     assert [d.code for d in diagnostics] == ["PTX1202", "PTX1204", "PTX1205", "PTX1205"]

@@ -41,7 +41,8 @@ _SCALES: dict[str, dict[str, int]] = {
     "mxf8f6f4": {"ue8m0": 1}, "mxf4": {"ue8m0": 1}, "mxf4nvf4": {"ue4m3": 0, "ue8m0": 1},
 }  # fmt: skip
 _DENSE_K = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
-_SHIFTS = (0, 8, 16, 32)
+SHIFTS = (0, 8, 16, 32)
+"""Columns of the maximum shift of B, by code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,9 @@ class InstructionDescriptor:
             default = next(iter(_SCALES[self.kind].values()))
             codes["scale"] = self._find_code(_SCALES, self.scale, "scale factor") if self.scale else default
         if "max_shift" in fields:
-            if self.max_shift not in _SHIFTS:
+            if self.max_shift not in SHIFTS:
                 raise ValueError(f"the maximum shift must be 0, 8, 16 or 32 columns, got {self.max_shift}")
-            codes["max_shift"] = _SHIFTS.index(self.max_shift)
+            codes["max_shift"] = SHIFTS.index(self.max_shift)
         return pack_attributes(fields, codes, self)
 
     @staticmethod
@@ -108,7 +109,7 @@ class InstructionDescriptor:
         if "scale" in fields:
             values["scale"] = _find_type(_SCALES[kind], codes["scale"], "scale factor")
         if "max_shift" in fields:
-            values["max_shift"] = _SHIFTS[codes["max_shift"]]
+            values["max_shift"] = SHIFTS[codes["max_shift"]]
         return InstructionDescriptor(kind, **values)
 
     def problems(self, *, cta_group: int = 1, ws: bool = False) -> list[str]:

@@ -10,7 +10,7 @@ from pyptx.dsl.registers import Dtype, Reg, resolve_type
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
-from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor, ZeroColumnMask
+from pyptx.isa.descriptors import SHIFTS, InstructionDescriptor, Tcgen05Descriptor, ZeroColumnMask
 from pyptx.isa.swizzle import find_swizzle
 from pyptx.ptx.descriptors import BASE_OFFSET, START, check_bytes, check_field, emit_descriptor, encode_or_fail
 from pyptx.tensormap import Swizzle
@@ -20,7 +20,6 @@ from pyptx.wgmma_layout import GmmaLayout, Major
 BLACKWELL_MASKED_DESC_B128 = Tcgen05Descriptor(0, 16, 1024, Swizzle.B128).encode()
 """The constant bits for rows of 128 swizzled bytes: leading offset 16, stride 1024."""
 
-_SHIFTS = (0, 8, 16, 32)
 _SWIZZLES = ("NONE", "32B", "64B", "128B", "128B_BASE32B")
 _TABLES = "the kind determines types and shapes: f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4"
 
@@ -115,7 +114,7 @@ def make_instr_desc(
         kind.removeprefix("kind::"), m, n, resolve_type(a_dtype), resolve_type(a_dtype if b_dtype is None else b_dtype),
         resolve_type(d_dtype), _is_transposed(a_major), _is_transposed(b_major), _is_negated("scale_a", scale_a),
         _is_negated("scale_b", scale_b), sparse, sparsity_selector, saturate,
-        _SHIFTS[max_shift] if max_shift in range(4) else max_shift,
+        SHIFTS[max_shift] if max_shift in range(4) else max_shift,
         None if scale_dtype is None else resolve_type(scale_dtype), a_scale_id, b_scale_id, k96,
     )  # fmt: skip
     bits = encode_or_fail("instruction descriptor", operation.encode, _TABLES)

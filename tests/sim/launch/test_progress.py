@@ -402,6 +402,19 @@ def test_a_run_is_very_long_from_ten_minutes_on(
     ]
 
 
+def test_the_estimate_counts_the_batches_that_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((0.0, 1.0, 1.5, 301.0, 900.0))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    pace = progress.Pace(9, "a grid", True, 0)
+    for _ in range(2):
+        pace.end_batch()
+    with pytest.warns(RuntimeWarning) as records:
+        pace.end_batch()
+    pace.end_batch()
+    text = 'about 10 minutes more: 3 of 9 batches took 5 minutes; take a smaller grid, or check="none" (--check none)'
+    assert [str(record.message) for record in records] == [f"a grid needs {text}; Control-C stops the run"]
+
+
 @pytest.mark.parametrize(("least", "count"), [(600 * 10**9, 0), (600 * 10**9 + 1, 1)])
 def test_no_run_is_faster_than_a_billion_instructions_per_second(least: int, count: int) -> None:
     with warnings.catch_warnings(record=True) as records:

@@ -126,3 +126,15 @@ def test_a_region_that_an_instruction_hit_before_is_not_hit_after_it_was_freed()
     second = next(batches)
     with raises(PtxError, match="was freed"):
         second.run()
+
+
+def test_the_heap_of_a_kernel_has_8_mebibytes() -> None:
+    space = AddressSpace()
+    first = space.allocate_on_heap((8 << 20) - 1, b"\1\2\3\4")
+    assert [first != 0, *(space.allocate_on_heap(size, b"\0") for size in (0, 2))] == [True, 0, 0]
+    regions = [space.find_region(address) for address in (first, space.allocate_on_heap(1, b"\5"))]
+    assert [(region.name, region.data[-3:].tolist()) for region in regions if region is not None] == [
+        ("allocation 1 of malloc", [1, 2, 3]), ("allocation 2 of malloc", [5]),
+    ]  # fmt: skip
+    assert (space.free_on_heap(first), space.free_on_heap(first)) == (True, False)
+    assert space.allocate_on_heap((8 << 20) - 1, b"\0") != 0

@@ -19,7 +19,7 @@ from pyptx.diagnostics import Span
 from pyptx.sim import rules
 from pyptx.sim.hazards import Finding, Place
 from pyptx.sim.observers.timeline import Stopped, Timeline
-from pyptx.sim.observers.timeline.records import UNIT
+from pyptx.sim.observers.timeline.records import UNIT, Line
 from pyptx.sim.reports.findings import Agent
 from pyptx.types import u32
 from tests.messages import raises
@@ -151,6 +151,21 @@ CASES = [
 @pytest.mark.parametrize(("code", "expected"), CASES)
 def test_arithmetic_of_the_script(code: str, expected: Any) -> None:
     assert node(f"console.log(JSON.stringify({code}))") == expected
+
+
+@pytest.mark.parametrize(
+    ("numbers", "count", "first", "last"), [((30, 20), 100, 8, 42), ((13, 88), 100, 1, 100), ((2,), 9, 1, 9)]
+)
+def test_the_page_has_twelve_python_lines_around_those_that_ran(
+    numbers: tuple[int, ...], count: int, first: int, last: int
+) -> None:
+    drawing = timeline(HAND_OVER, 64)
+    record = drawing.recorded
+    record.texts = {"own.py": [f"line {n} \n" for n in range(1, count + 1)], "idle.py": ["pass\n"], "lost.py": []}
+    places = [("lost.py", 7), *(("own.py", number) for number in numbers), None]
+    record.lines = [Line(1, 1, 32, 0, place) for place in places]
+    expected = {"first": first, "lines": [f"line {n} " for n in range(first, last + 1)]}
+    assert Elements(drawing.html()).data()["python"] == {"own.py": expected}
 
 
 def test_the_page_is_saved(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ _MOST_SHOWN, _SMALL = 3, 16
 
 
 def check_tolerances(rule: Rule, rtol: object, atol: object) -> None:
-    """Refuse tolerances that are no finite numbers of at least 0."""
+    """Refuse tolerances other than finite numbers of at least 0."""
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value is not None and not (
             isinstance(value, int | float | np.floating | np.integer) and 0 <= value < np.inf

@@ -321,6 +321,14 @@ def test_a_hang_counts_one_cta_in_the_singular() -> None:
         launch_stream(program, (x, y), (y, z), grid=1)
 
 
+def test_the_limit_of_instructions_is_for_each_launch() -> None:
+    program, (x, y, z) = module(producer=STEP, consumer=f"{WAIT} {STEP}"), arrays(3)
+    needed = max(result.stats.instructions for result in launch_stream(program, (x, y), (y, z)))
+    launch_stream(program, (x, y), (y, z), max_steps=needed)
+    with raises(PtxError, match=f"more than {needed - 1} instructions were executed"):
+        launch_stream(program, (x, y), (y, z), max_steps=needed - 1)
+
+
 def test_no_dependent_has_to_run_while_the_primary_does() -> None:
     program = module(
         producer=f"{LAUNCH} again: ld.acquire.gpu.global.u32 %v, [%flag]; setp.eq.u32 %p, %v, 0; @%p bra again;",

@@ -94,5 +94,7 @@ def test_edges_may_lie_outside_of_the_array() -> None:
     assert set(output[55:64].tolist()) == {0xFF}
     output = run(f"{COPY}.ignore_oob [box], [%x+16], 64, 0, 15, [bar];", np.arange(80, dtype="u1")[:65])[4:].view("u1")
     np.testing.assert_array_equal(output[:49], np.arange(16, 65))
+    output = run(f"{COPY}.ignore_oob [box], [%x+16], 64, 5, 0, [bar];", np.arange(80, dtype="u1"))[4:].view("u1")
+    np.testing.assert_array_equal(output[:64], np.arange(16, 80))
     with raises(PtxError, match="nearest allocation"):
         run(f"{COPY}.ignore_oob [box], [%x], 64, 0, 8, [bar];", data)

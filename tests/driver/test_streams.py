@@ -206,6 +206,27 @@ sum(a, c, second)
     )
 
 
+@pytest.mark.parametrize("free", ["cuMemFreeHost", "cuMemHostUnregister"])
+def test_deferred_work_runs_before_its_memory_is_the_hosts_again(run_program: Run, free: str) -> None:
+    program = f"""\
+from scenes import *
+begin("")
+memory = pinned
+if "{free}" == "cuMemHostUnregister":
+    values = (ctypes.c_float * 1000)()
+    memory = ctypes.addressof(values)
+    call("cuMemHostRegister_v2", memory, size, 0)
+values[7] = 5.0
+call("cuMemcpyHtoDAsync_v2", a, memory, size, first)
+call("{free}", memory)
+result = (ctypes.c_float * 1000)()
+call("cuMemcpyDtoH_v2", result, a, size)
+print(result[7])
+"""
+    process = run_program(program, order="deferred")
+    assert (process.stdout, process.stderr) == ("5.0\n", "## \n")
+
+
 def test_a_fault_of_deferred_work_is_reported_by_the_wait(run_program: Run) -> None:
     program = """\
 from scenes import *

@@ -116,6 +116,10 @@ def test_copies_that_are_recorded_one_by_one_count_the_same() -> None:
         assert [f.what for f in find_unread(body)] == [f.what for f in find_unread(body, statistics=True)]
 
 
+def test_every_batch_of_ctas_is_judged() -> None:
+    assert [(f.rule.code, f.count) for f in find_unread(LOADED, grid=3, batch_lanes=32)] == [("PTX0976", 3)]
+
+
 def test_only_who_asks_hears_of_it() -> None:
     assert (
         find_unread(LOADED, check="all")

@@ -344,7 +344,7 @@ def test_an_error_of_the_call_is_raised_as_it_is() -> None:
         ("`x`: expected dtype float32, found float64", {"args": [X.astype(np.float64)]}),
         ("kernel `scale`: unknown: width", {"width": 3}),
         ("check 'fast': expected one of all", {"check": "fast"}),
-        ("rtol: expected a number of at least 0, found 'small'", {"rtol": "small"}),
+        ("rtol: expected a finite number of at least 0, found 'small'", {"rtol": "small"}),
     ]
     for text, options in calls:
         arguments: dict[str, Any] = {"args": [X], "cost": prefer_limit, "reference": twice, **options}

@@ -20,7 +20,7 @@ def check_tolerances(rule: Rule, rtol: object, atol: object) -> None:
         if value is not None and not (
             isinstance(value, int | float | np.floating | np.integer) and 0 <= value < np.inf
         ):
-            text = f"{name}: expected a number of at least 0, found {value!r}"
+            text = f"{name}: expected a finite number of at least 0, found {value!r}"
             fail(rule, text, help=f"omit {name}= for the default")
 
 

@@ -178,9 +178,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"seeds": 1.5}, "seeds: expected a number of seeds, or a list of integers of at least 0, found 1.5"),
     ({"seeds": ["a"]}, "seeds: expected a number of seeds, or a list of integers of at least 0, found ['a']"),
     ({"seeds": [0, -1]}, "seeds: expected a number of seeds, or a list of integers of at least 0, found [0, -1]"),
-    ({"rtol": "1e-3"}, "rtol: expected a number of at least 0, found '1e-3'"),
-    ({"rtol": float("nan")}, "rtol: expected a number of at least 0, found nan"),
-    ({"atol": -1}, "atol: expected a number of at least 0, found -1"),
+    ({"rtol": "1e-3"}, "rtol: expected a finite number of at least 0, found '1e-3'"),
+    ({"rtol": float("nan")}, "rtol: expected a finite number of at least 0, found nan"),
+    ({"atol": float("inf")}, "atol: expected a finite number of at least 0, found inf"),
+    ({"atol": -1}, "atol: expected a finite number of at least 0, found -1"),
     ({"check": "race"}, (
         "check 'race': expected one of all, strict, none, races, uninitialised, proxies, async, tensor, mbarriers, "
         "convergence, barriers, lifetimes, layouts, bounds, hangs, numerics, outputs, unused, dependents"

@@ -13,7 +13,12 @@ from pyptx.driver.streams import find_stream, synchronize
 
 _DEVICE_MEMORY, _HOST_MEMORY = 2, 1
 _KINDS = ("device", "managed", "mapped", "imported")
-_POOL = 17
+_ATTRIBUTE_SIZES = {
+    **dict.fromkeys((1, 3, 4, 7, 11, 12, 14, 17), 8),
+    **dict.fromkeys((2, 9, 16), 4),
+    **dict.fromkeys((6, 8, 10, 13, 15), 1),
+}
+"""The bytes of each attribute of an address."""
 
 
 def allocate(driver: Driver, thread: Thread, size: int, kind: str) -> Allocation:
@@ -134,26 +139,27 @@ def _find(driver: Driver, address: int, code: Code = Code.ERROR_INVALID_VALUE) -
 def _write_attribute(driver: Driver, result: int, attribute: int, address: int) -> None:
     """Write an attribute of an address, by its number in the enum `CUpointer_attribute`."""
     allocation = _find(driver, address)
-    is_device = allocation.kind in _KINDS
-    words = {
-        1: driver.primary[allocation.device].handle, 3: address,
+    values = {
+        1: driver.primary[allocation.device].handle,
+        2: _DEVICE_MEMORY if allocation.kind in _KINDS else _HOST_MEMORY,
+        3: address,
         4: 0 if driver.heap.find_kind(address) == "device" else address,
-        7: allocation.number, 11: allocation.address, 12: allocation.size,
-    }  # fmt: skip
-    numbers = {2: _DEVICE_MEMORY if is_device else _HOST_MEMORY, 9: allocation.device, 16: 3}
-    flags = {6: False, 8: allocation.kind == "managed", 10: False, 13: True, 15: False}
-    if attribute in words:
-        write_pointer(result, words[attribute])
-    elif attribute in numbers:
-        write_int(result, numbers[attribute])
-    elif attribute in flags:
-        write(result, bytes([flags[attribute]]))
-    elif attribute == _POOL:
-        write_pointer(result, allocation.pool.handle if allocation.pool else 0)
-    elif attribute == 14:
-        write_pointer(result, 0)
-    else:
+        7: allocation.number,
+        8: int(allocation.kind == "managed"),
+        9: allocation.device,
+        11: allocation.address,
+        12: allocation.size,
+        13: 1,
+        16: 3,
+        17: allocation.pool.handle if allocation.pool else 0,
+    }
+    _write_value(result, attribute, values.get(attribute, 0))
+
+
+def _write_value(result: int, attribute: int, value: int) -> None:
+    if attribute not in _ATTRIBUTE_SIZES:
         raise DriverError(Code.ERROR_INVALID_VALUE)
+    write(result, value.to_bytes(_ATTRIBUTE_SIZES[attribute], "little"))
 
 
 @entry("cuPointerGetAttribute", "result int pointer")
@@ -172,7 +178,7 @@ def get_attributes(driver: Driver, thread: Thread, count: int, attributes: int, 
         if is_known:
             _write_attribute(driver, result, attribute, address)
         else:
-            write(result, bytes(8 if attribute in (1, 3, 4, 7, 11, 12) else 4 if attribute in (2, 9) else 1))
+            _write_value(result, attribute, 0)
 
 
 @entry("cuPointerSetAttribute", "pointer int pointer")

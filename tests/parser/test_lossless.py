@@ -9,6 +9,7 @@ import pytest
 
 from pyptx.emitter import emit
 from pyptx.ir import Instruction, Module, replace_statements, strip_layout, visit
+from pyptx.parser import tokenize
 from pyptx.parser.parser import Parsing, parse
 from tests import lossless
 
@@ -35,6 +36,21 @@ def test_the_fast_path_says_what_the_grammar_says(path: Path) -> None:
     fast, slow = Parsing(text).parse_module(), Parsing(text, fast=False).parse_module()
     assert fast == slow
     assert list_layouts(fast) == list_layouts(slow)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5])
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_the_fast_path_finds_the_same_places_after_other_gaps(path: Path, rate: float, seed: int) -> None:
+    chance = random.Random(seed)
+    gaps = (" ", "\t", "\n", "\n\n", " // comment\n  ")
+    text = "".join(
+        token.leading_whitespace + (chance.choice(gaps) if chance.random() < rate else "") + token.text
+        for token in tokenize(read(path).replace("\n", "\n\n"))
+    )
+    slow, fast = Parsing(text, fast=False), Parsing(text)
+    assert list_layouts(fast.parse_module()) == list_layouts(slow.parse_module())
+    assert not fast.diagnostics
+    assert not slow.diagnostics
 
 
 def test_instructions_spaced_alike_share_a_layout() -> None:

@@ -92,7 +92,7 @@ def _read_unit(data: bytes, offset: int, end: int, functions: dict[int, str]) ->
     reader.offset += version >= _FIRST_WITH_MOST_OPERATIONS
     reader.byte()
     base, step, first_special = struct.unpack_from("<bBB", data, reader.offset)
-    lengths = data[reader.offset + 3 : reader.offset + 2 + first_special]
+    lengths = reader.offset + 2
     reader.offset += 2 + first_special
     files = _read_files(reader)
     reader.offset = offset + 6 + header_size
@@ -127,7 +127,7 @@ def _read_unit(data: bytes, offset: int, end: int, functions: dict[int, str]) ->
             address += int.from_bytes(data[reader.offset : reader.offset + 2], "little")
             reader.offset += 2
         else:
-            for _ in range(lengths[number - 1]):
+            for _ in range(data[lengths + number]):
                 reader.unsigned()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 
 import pytest
@@ -14,12 +15,25 @@ LENGTHS = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])
 SET_ADDRESS, END = b"\0\x09\2" + bytes(8), b"\0\1\1"
 
 
-def read(program: bytes, version: int = 2, unit: int = 16, minimum: bytes = b"") -> list[tuple[int, str, int]]:
-    """Return address, file and line of each row; special opcodes start at 13, lines from -5 in 14 steps."""
-    fields = bytes([unit]) + minimum + struct.pack("<BbBB", 1, -5, 14, 13)
-    rest = fields + LENGTHS + FILES
+def make_unit(
+    program: bytes,
+    version: int = 2,
+    unit: int = 16,
+    minimum: bytes = b"",
+    base: int = -5,
+    step: int = 14,
+    end: bytes = b"",
+) -> bytes:
+    """Special opcodes start at 13, lines from `base` in `step` steps; `end` is the rest of the header."""
+    fields = bytes([unit]) + minimum + struct.pack("<BbBB", 1, base, step, 13)
+    rest = fields + LENGTHS + FILES + end
     body = struct.pack("<HI", version, len(rest)) + rest + program
-    return [row[1:] for row in read_line_table(make_elf(struct.pack("<I", len(body)) + body), ".debug_line")]
+    return struct.pack("<I", len(body)) + body
+
+
+def read(data: bytes) -> list[tuple[int, str, int]]:
+    """Return address, file and line of each row."""
+    return [row[1:] for row in read_line_table(make_elf(data), ".debug_line")]
 
 
 def make_elf(data: bytes, *others: Section) -> Elf:
@@ -46,16 +60,51 @@ def make_elf(data: bytes, *others: Section) -> Elf:
     ],
 )  # fmt: skip
 def test_opcodes(program: bytes, row: tuple[int, str, int]) -> None:
-    assert read(SET_ADDRESS + program) == [row]
+    assert read(make_unit(SET_ADDRESS + program)) == [row]
 
 
 def test_the_end_of_a_sequence_is_no_line_and_resets_the_state() -> None:
-    rows = read(SET_ADDRESS + b"\4\2\3\x05\1\2\4" + END + SET_ADDRESS + b"\1")
+    rows = read(make_unit(SET_ADDRESS + b"\4\2\3\x05\1\2\4" + END + b"\1"))
     assert rows == [(0, "/b.cu", 6), (64, "", 0), (0, "dir/a.cu", 1)]
 
 
 def test_version_4_has_a_field_more() -> None:
-    assert read(SET_ADDRESS + b"\1", 4, minimum=b"\1") == [(0, "dir/a.cu", 1)]
+    special = bytes([13 + 14 * 2 + 7])
+    assert read(make_unit(special, 4, minimum=b"\1")) == [(32, "dir/a.cu", 3)]
+    assert read(make_unit(special, 3)) == [(32, "dir/a.cu", 3)]
+
+
+def test_a_special_opcode_advances_by_the_steps_of_the_header() -> None:
+    """The constant advance is that of special opcode 255."""
+    for number, step in itertools.product(range(13, 256), (9, 11)):
+        address, line = divmod(number - 13, step)
+        assert read(make_unit(b"\3\x20" + bytes([number, 8, 1]), unit=4, base=-3, step=step)) == [
+            (4 * address, "dir/a.cu", 30 + line),
+            (4 * (address + 242 // step), "dir/a.cu", 30 + line),
+        ]
+
+
+def test_units_follow_each_other() -> None:
+    """The second has a longer header, and the state starts anew."""
+    first, second = make_unit(b"\4\2\3\x05\2\4\1"), make_unit(b"\3\x02\1\2\x01\1", unit=1, end=b"\1\2\3")
+    assert read(first + second) == [(64, "/b.cu", 6), (0, "dir/a.cu", 3), (1, "dir/a.cu", 3)]
+    assert read(first + b"\0\0\0") == [(64, "/b.cu", 6)]
+
+
+@pytest.mark.parametrize("number", [0, 1, 127, 128, 129, 255, 256, 0x3FFF, 0x4000, 0x12345678])
+def test_numbers_of_any_length(number: int) -> None:
+    septets = [number >> shift & 127 for shift in range(0, max(1, number.bit_length()), 7)]
+    program = b"\2" + bytes([*(septet | 128 for septet in septets[:-1]), septets[-1]]) + b"\1"
+    assert read(make_unit(program, unit=1)) == [(number, "dir/a.cu", 1)]
+
+
+@pytest.mark.parametrize(
+    ("encoded", "number"),
+    [(b"\2", 2), (b"\x7e", -2), (b"\xff\0", 127), (b"\x81\x7f", -127), (b"\x80\1", 128), (b"\x80\x7f", -128)],
+)
+def test_signed_numbers(encoded: bytes, number: int) -> None:
+    """The examples of the standard."""
+    assert read(make_unit(b"\3\xe8\7\3" + encoded + b"\1")) == [(0, "dir/a.cu", 1001 + number)]
 
 
 def test_relocations_name_the_function() -> None:
@@ -72,6 +121,8 @@ def test_relocations_name_the_function() -> None:
     ("data", "message"),
     [
         (struct.pack("<IHI", 100, 5, 4), "line-number program of DWARF version 5"),
+        (struct.pack("<IHI", 100, 1, 4), "line-number program of DWARF version 1"),
+        (struct.pack("<I", 100), "damaged section .debug_line"),
         (struct.pack("<IH", 100, 2), "damaged section .debug_line"),
         (struct.pack("<IHI", 100, 2, 4), "damaged section .debug_line"),
     ],

@@ -204,6 +204,22 @@ def test_a_flag_across_grids(name: str) -> None:
         assert code or z[0] == 5
 
 
+def test_polling_for_a_grid_that_computes_for_long_is_no_hang() -> None:
+    release, acquire, _ = FLAGS["release and acquire"]
+    program = module(
+        producer=f"{LAUNCH} mov.u32 %n, 0; more: add.u32 %n, %n, 1; setp.lt.u32 %p, %n, 6000; @%p bra more;"
+        f" @%first {release}",
+        consumer=f"again: {acquire} %v, [%a]; setp.eq.u32 %p, %v, 0; @%p bra again; @%first {STORE}",
+    )
+    x, y, z = arrays(3)
+    launches = [
+        sim.Launch(program, name, block=1, args=use, programmatic=True)
+        for name, use in (("producer", [x, y]), ("consumer", [y, z]))
+    ]
+    sim.stream(launches, schedule="random", check="none")
+    assert z[0] == 1
+
+
 CHAIN = {
     "all wait": (f"{WAIT} {LAUNCH}", f"{WAIT} {LOAD} {STORE}", None),
     "one thread of the second waits": (f"{LAUNCH} @%first {WAIT}", f"{WAIT} {LOAD} {STORE}", None),

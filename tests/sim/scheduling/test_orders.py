@@ -190,6 +190,19 @@ def describe_order(schedule: str, seed: int, shape: Shape) -> str:
     )))  # fmt: skip
 
 
+@pytest.mark.parametrize(("schedule", "seed"), [("random", 0), ("adversarial", 0), ("adversarial", 1)])
+def test_a_group_goes_on_until_it_meets_or_passes_another(schedule: str, seed: int) -> None:
+    """Groups of other ranks matter only if the lowest rank always runs first."""
+    order = make_order(schedule, seed, 0, Shape((96, 1, 1), 1))
+    assert order is not None
+    waiting = [(1, 0, 5), (1, 0, 9)]
+    yields = [order.should_yield((1, 0, block), waiting) for block in (4, 5, 6, 9, 10)]
+    assert yields == [False, True, True, True, True]
+    assert not order.should_yield((1, -1, 7), waiting)
+    assert order.should_yield((2, 0, 4), waiting) is (schedule == "adversarial")
+    assert not order.should_yield((0, 0, 6), waiting)
+
+
 @pytest.mark.parametrize("schedule", ["random", "adversarial"])
 def test_a_seed_is_always_the_same_order(schedule: str) -> None:
     shapes = [Shape((32, 1, 1), 1), Shape((96, 2, 1), 3), Shape((512, 1, 1), 1), Shape((64, 1, 1), 40)]

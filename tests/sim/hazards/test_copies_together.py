@@ -87,6 +87,10 @@ WRONG = {
         "fence.proxy.async; bar.sync 0;",
     ),
     "a box that lanes wrote": ("// start", "st.shared.u32 [box+8], %t;"),
+    "fewer bytes expected than come": (
+        WAIT,
+        "@%p0 LOAD [box+512], [%a, {0, %from}], [bar];\n" + WAIT + "ld.shared.u32 %r6, [%r1+512];\n",
+    ),
 }
 RIGHT = {
     "each its own": ("", ""),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pyptx.sim.base.events import Ints
-from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Scope, Sem, Space, show
+from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Scope, Sem, Space, load, show, store
 from pyptx.sim.hazards.state import Overlap
 from tests.digests import assert_digest
 from tests.sim.hazards.model import Conflict, Model
@@ -186,3 +186,32 @@ def test_only_a_grid_that_overlaps_starts_before_earlier_ones_have_ended(overlap
             engine.launch(place(2), 32, overlap=overlap)
     else:
         assert engine.launch(place(2), 32, overlap=overlap).number == 1
+
+
+def test_findings_name_the_ctas_of_clusters_by_their_slots() -> None:
+    engine = Hazards()
+    engine.state.add_buffer(GLOBAL, 64, "data")
+    engine.finish(engine.launch(place(1), 40))
+    grid = engine.launch(place(2), 40, slots=4, cluster=2, shared_bytes=64)
+
+    def access(slot: int, access: Access, address: int) -> None:
+        engine.access(access, Group(grid.list_threads(slot)[[36]]), np.array([address]))
+
+    def list_agents() -> list[tuple[str, str]]:
+        return [(str(finding.agent), str(finding.other_agent)) for finding in engine.findings]
+
+    engine.start(grid, range(4), [7, 3, 9, 5])
+    for slot in range(4):
+        access(slot, store(place(3 + slot), Space.GLOBAL, 4), GLOBAL)
+    stores = [(f"CTA {cta} warp 1 lane 4", f"CTA {other} warp 1 lane 4") for other, cta in ((7, 3), (3, 9), (9, 5))]
+    assert list_agents() == stores
+    for slot in (2, 3):
+        engine.exit(Group(grid.list_threads(slot)), place(7))
+    engine.start(grid, [2, 3], [12, 11])
+    for slot in (3, 1):
+        access(slot, load(place(8 + slot), Space.SHARED, 4), grid.find_shared_base(slot) + 20)
+    owners = [(str(finding.agent), finding.what) for finding in engine.findings][len(stores) :]
+    assert owners == [
+        (f"CTA {cta} warp 1 lane 4", f"reads 4 bytes at shared 0x14 of CTA {cta}, which was never written")
+        for cta in (11, 3)
+    ]

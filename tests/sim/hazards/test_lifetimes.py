@@ -21,9 +21,11 @@ def place(line: int) -> Place:
 
 
 def pair() -> tuple[Hazards, Grid, list[Group], list[int]]:
-    """Return a cluster of two CTAs of one warp each, in step, with an mbarrier at the start of each one's memory."""
+    """Return a cluster of two CTAs of two warps each, in step, with an mbarrier at the start of each one's memory. A
+    grid of half a CTA has run before."""
     engine = Hazards()
-    grid = engine.launch(place(1), 32, slots=2, cluster=2, shared_bytes=1024, tensor=True)
+    engine.finish(engine.launch(place(1), 32))
+    grid = engine.launch(place(1), 64, slots=2, cluster=2, shared_bytes=1024, tensor=True)
     engine.start(grid, [0, 1], [0, 1])
     ctas, barriers = (
         [Group(grid.list_threads(slot)) for slot in (0, 1)],
@@ -99,16 +101,28 @@ def test_bytes_that_the_leader_of_the_pair_waited_for_have_landed(
 
 
 @pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("owner", [0, 1])
 @pytest.mark.parametrize("waits", [True, False])
-def test_bytes_that_a_peer_loads_have_landed_when_the_owner_has_waited(waits: bool, together: bool) -> None:
+def test_bytes_that_a_peer_loads_have_landed_when_the_owner_has_waited(waits: bool, owner: int, together: bool) -> None:
     engine, grid, ctas, barriers = pair()
-    engine.mbarriers.arrive(Group(ctas[0].threads[:1]), place(5), barriers[0], expect=256)
+    engine.mbarriers.arrive(Group(ctas[owner].threads[:1]), place(5), barriers[owner], expect=256)
     threads = [ctas[0].first, ctas[1].first]
-    load_into(engine, grid, threads, 0, [barriers[0]] * 2, together)()
+    load_into(engine, grid, threads, owner, [barriers[owner]] * 2, together)()
     if waits:
-        engine.mbarriers.wait(ctas[0], place(7), barriers[0], 0)
-    engine.exit(ctas[0], place(8))
+        engine.mbarriers.wait(ctas[owner], place(7), barriers[owner], 0)
+    engine.exit(ctas[owner], place(8))
     assert codes(engine) == ([] if waits else ["PTX0981", "PTX0982"])
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("issuer", [0, 1])
+def test_a_load_to_a_peer_that_signals_its_own_cta_uses_the_peer(issuer: int, together: bool) -> None:
+    engine, grid, ctas, barriers = pair()
+    engine.mbarriers.arrive(Group(ctas[issuer].threads[:1]), place(5), barriers[issuer], expect=128)
+    load_into(engine, grid, [ctas[issuer].first], 1 - issuer, [barriers[issuer]], together)
+    engine.exit(ctas[1 - issuer], place(8))
+    found = [(finding.rule.code, str(finding.other)) for finding in engine.findings]
+    assert found == [("PTX0982", str(place(6))), ("PTX0981", str(place(6)))]
 
 
 def test_bytes_of_the_own_barrier_have_to_be_waited_for_by_the_own_cta() -> None:

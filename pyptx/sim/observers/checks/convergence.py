@@ -127,5 +127,4 @@ def _check_setmaxnreg(
     threads = -(-width * height * depth // 32) * 32
     pool = None if entry is None else -(-entry // 8) * 8 * threads
     group = checks.group_lanes(active)
-    checks.check_aligned(active, place)
     checks.engine.warps.setmaxnreg(group, place, int(count), increases, entry, pool)

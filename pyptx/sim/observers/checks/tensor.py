@@ -21,11 +21,11 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import locate_objects, select_lanes
 from pyptx.sim.execution.machine import Batch
-from pyptx.sim.hazards import Group, Movement, Place, Space
+from pyptx.sim.hazards import Group, Movement, Space
 from pyptx.sim.hazards.rows import Rows, get_row_bytes, place_at_bases
 from pyptx.sim.observers.checks import layouts
 from pyptx.sim.observers.checks.accesses import split_modifiers
-from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
+from pyptx.sim.observers.checks.session import Session, find_session, locate_session
 from pyptx.sim.semantics.tcgen05 import Move
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.tracing import Trace
@@ -57,14 +57,13 @@ def _find_pair(instruction: Instruction) -> int:
 
 def make_event(step: Step) -> Callable[..., None] | None:
     """Return the function that reports a wait, a fence or the end of allocations."""
-    place = make_place(step.instruction)
     match step.traits:
         case {Trait.LANDS: engine}:
-            return partial(_wait, place, engine == "tcgen05.st")
+            return partial(_wait, engine == "tcgen05.st")
         case {Trait.ORDERS: _}:
             return partial(_fence, "fence::before_thread_sync" in split_modifiers(step.instruction))
         case {Trait.FREES: "permit"}:
-            return partial(_relinquish, place)
+            return _relinquish
         case _:
             return None
 
@@ -211,11 +210,10 @@ def _land_commits(checks: Session, commits: list[int], positions: Array) -> None
         checks.engine.tensor.land_commit(commits[int(position)])
 
 
-def _wait(place: Place, stores: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
+def _wait(stores: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks = find_session(machine)
     active = checks.select_active(lanes, mask)
     if active is not None:
-        checks.check_aligned(active, place)
         checks.engine.tensor.wait_all(group_by_warp(checks, active)[1], stores=stores)
 
 
@@ -226,7 +224,7 @@ def _fence(before: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
         checks.engine.tensor.fence(checks.group_lanes(active), before=before)
 
 
-def _relinquish(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+def _relinquish(machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks = find_session(machine)
     active = checks.select_active(lanes, mask)
     for _, group in [] if active is None else checks.split_by_cta(active):

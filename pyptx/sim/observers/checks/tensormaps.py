@@ -68,7 +68,6 @@ def _copy(
     checks, _ = locate_session(site)
     active, (target_addresses, source_addresses) = select_lanes(lanes, mask, target, source)
     if active is not None:
-        checks.check_aligned(active, place)
         _, firsts = np.unique(active.shape.warp[active.sel], return_index=True)
         for position in firsts.tolist():
             lane = lanes.shape.select_index(active.index[position : position + 1])

@@ -9,7 +9,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import Severity
 from pyptx.parser import parse
-from tests.sim.kernels import SCHEDULES, by_schedule, codes, kernel
+from tests.sim.kernels import SCHEDULES, assert_reported, by_schedule, codes, kernel
 
 TENSOR = """setp.lt.u32 %p1, %t, 32; and.b32 %r5, %t, 1;
 @!%p1 bra there;
@@ -117,3 +117,13 @@ def test_a_second_setmaxnreg_that_changes_nothing_is_a_warning() -> None:
     by_order = by_schedule(text, words=256, block=256)
     assert codes(by_order) == {("PTX0974",)}
     assert {finding.severity for findings in by_order.values() for finding in findings} == {Severity.WARNING}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [("@%p1 " + DEC.format(80), "have a false guard"),
+     ("@!%p1 bra after;\n" + DEC.format(80) + "after:", "do not execute this instruction")],
+)  # fmt: skip
+def test_setmaxnreg_in_part_of_a_warp_is_reported(body: str, words: str) -> None:
+    text = kernel(f"setp.ne.u32 %p1, %t, 40;\n{body}\nbar.sync 0;").replace("u64 out)", "u64 out) .maxnreg 128")
+    assert_reported(text, "PTX0960", f"lanes 0x00000100 {words}", block=128, args=[np.zeros(128, np.uint32)])

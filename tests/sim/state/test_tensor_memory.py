@@ -86,6 +86,8 @@ def test_an_access_lies_within_512_columns_even_if_columns_were_freed_later() ->
     memory.allocate(0, 512)
     cta, first, last = np.array([0, 0, 0, 0, 1]), np.array([0, 511, 0, -1, 0]), np.array([511, 511, 512, 0, 31])
     assert memory.are_allocated(cta, first, last).tolist() == [True, True, False, False, False]
+    memory.free(0, 0, 32)
+    assert memory.are_allocated(cta[:2], np.array([31, 32]), np.array([32, 63])).tolist() == [False, True]
     memory.assumes_allocated = True
     assert memory.are_allocated(cta, first, last).tolist() == [True, True, False, False, True]
     assert memory.cells.shape == (2, 128, 512)

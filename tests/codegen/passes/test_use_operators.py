@@ -1,0 +1,91 @@
+"""Arithmetic as operators of the DSL, where they select the same instruction, and by its name otherwise."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codegen.sugared import find_difference, statements
+
+EXPRESSIONS = [
+    ("add.u32 %r1, %r2, %r3;", "r[2] + r[3]"),
+    ("add.s32 %r1, %r2, %r3;", "r[2].s32 + r[3].s32"),
+    ("add.f32 %f1, %f2, %f3;", "f[2] + f[3]"),
+    ("add.f64 %fd1, %fd2, %fd3;", "fd[2] + fd[3]"),
+    ("add.rn.f32 %f1, %f2, %f3;", "ptx.inst.add.rn.f32(f32, f[2], f[3])"),
+    ("add.sat.s32 %r1, %r2, %r3;", "ptx.inst.add.sat.s32(s32, r[2].s32, r[3].s32)"),
+    ("sub.s64 %rd1, %rd2, 8;", "rd[2].s64 - 8"),
+    ("sub.u32 %r1, 8, %r2;", "8 - r[2]"),
+    ("mul.lo.u32 %r1, %r2, %r3;", "r[2] * r[3]"),
+    ("mul.lo.s32 %r1, %r2, 3;", "r[2].s32 * 3"),
+    ("mul.f32 %f1, %f2, %f3;", "f[2] * f[3]"),
+    ("div.u32 %r1, %r2, %r3;", "r[2] // r[3]"),
+    ("div.s32 %r1, %r2, %r3;", "r[2].s32 // r[3].s32"),
+    ("div.s32 %r1, %r2, 3;", "r[2].s32 // 3"),
+    ("div.rn.f32 %f1, %f2, %f3;", "f[2] / f[3]"),
+    ("div.full.f32 %f1, %f2, %f3;", "ptx.inst.div.full.f32(f32, f[2], f[3])"),
+    ("rem.u32 %r1, %r2, %r3;", "r[2] % r[3]"),
+    ("rem.s32 %r1, %r2, %r3;", "r[2].s32 % r[3].s32"),
+    ("and.b32 %r1, %r2, %r3;", "r[2] & r[3]"),
+    ("or.b64 %rd1, %rd2, %rd3;", "rd[2] | rd[3]"),
+    ("xor.b32 %r1, %r2, 1;", "r[2] ^ 1"),
+    ("and.pred %p1, %p2, %p3;", "p[2] & p[3]"),
+    ("xor.pred %p1, %p2, %p3;", "p[2] ^ p[3]"),
+    ("shl.b32 %r1, %r2, %r3;", "r[2] << r[3]"),
+    ("shl.b64 %rd1, %rd2, 3;", "rd[2] << 3"),
+    ("shr.u32 %r1, %r2, 3;", "r[2] >> 3"),
+    ("shr.s32 %r1, %r2, 3;", "r[2].s32 >> 3"),
+    ("shr.b32 %r1, %r2, 3;", "ptx.inst.shr.b32(b32, r[2], 3)"),
+    ("shr.u64 %rd1, %rd2, %r1;", "rd[2] >> r[1]"),
+    ("setp.eq.u32 %p1, %r1, %r2;", "r[1].u32 == r[2].u32"),
+    ("setp.eq.b32 %p1, %r1, %r2;", "r[1] == r[2]"),
+    ("setp.ne.s32 %p1, %r1, %r2;", "r[1].s32 != r[2].s32"),
+    ("setp.ne.s32 %p1, %r1, 0;", "r[1].s32 != 0"),
+    ("setp.neu.f32 %p1, %f1, %f2;", "f[1] != f[2]"),
+    ("setp.ne.f32 %p1, %f1, %f2;", "ptx.inst.setp.ne.f32(pred, f[1], f[2])"),
+    ("setp.lt.u32 %p1, %r1, %r2;", "r[1] < r[2]"),
+    ("setp.le.s64 %p1, %rd1, %rd2;", "rd[1].s64 <= rd[2].s64"),
+    ("setp.gt.f32 %p1, %f1, %f2;", "f[1] > f[2]"),
+    ("setp.ge.u32 %p1, %r1, 7;", "r[1] >= 7"),
+    ("setp.ltu.f32 %p1, %f1, %f2;", "ptx.inst.setp.ltu.f32(pred, f[1], f[2])"),
+    ("setp.lt.s32 %p1, 7, %r1;", "ptx.inst.setp.lt.s32(pred, 7, r[1].s32)"),
+    ("setp.lt.and.s32 %p1, %r1, %r2, %p2;", "ptx.inst.setp.lt.and_.s32(pred, r[1].s32, r[2].s32, p[2])"),
+    ("min.s32 %r1, %r2, %r3;", "r[2].s32.min(r[3].s32)"),
+    ("max.u32 %r1, %r2, 7;", "r[2].max(7)"),
+    ("max.f32 %f1, %f2, %f3;", "f[2].max(f[3])"),
+    ("min.NaN.f32 %f1, %f2, %f3;", "ptx.inst.min.NaN.f32(f32, f[2], f[3])"),
+    ("min.u32 %r1, 7, %r2;", "ptx.inst.min.u32(b32, 7, r[2])"),
+    ("neg.s32 %r1, %r2;", "-r[2].s32"),
+    ("neg.f32 %f1, %f2;", "-f[2]"),
+    ("neg.ftz.f32 %f1, %f2;", "ptx.inst.neg.ftz.f32(f32, f[2])"),
+    ("neg.s32 %r1, 7;", "ptx.inst.neg.s32(s32, 7)"),
+    ("not.b32 %r1, %r2;", "~r[2]"),
+    ("not.pred %p1, %p2;", "ptx.not_(pred, p[2])"),
+    ("abs.s32 %r1, %r2;", "abs(r[2].s32)"),
+    ("abs.f32 %f1, %f2;", "abs(f[2])"),
+    ("abs.s64 %rd1, %rd2;", "abs(rd[2].s64)"),
+    ("cnot.b32 %r1, %r2;", "ptx.inst.cnot.b32(b32, r[2])"),
+    ("mad.lo.s32 %r1, %r2, %r3, %r4;", "ptx.mad(r[2].s32, r[3].s32, r[4].s32)"),
+    ("mad.hi.u32 %r1, %r2, %r3, %r4;", 'ptx.mad(r[2], r[3], r[4], mode="hi")'),
+    ("mad.wide.s32 %rd1, %r2, %r3, %rd2;", 'ptx.mad(r[2].s32, r[3].s32, rd[2].s64, mode="wide")'),
+    ("fma.rn.f32 %f1, %f2, %f3, %f4;", "ptx.mad(f[2], f[3], f[4])"),
+    ("fma.rn.f64 %fd1, %fd2, %fd3, 0d3FF0000000000000;", "ptx.mad(fd[2], fd[3], 1.0)"),
+    ("fma.rz.f32 %f1, %f2, %f3, %f4;", "ptx.inst.fma.rz.f32(f32, f[2], f[3], f[4])"),
+    ("mad.lo.s32 %r1, 3, %r2, %r3;", "ptx.mad(3, r[2].s32, r[3].s32)"),
+    ("add.u32 %r1, 4, 5;", "ptx.inst.add.u32(b32, 4, 5)"),
+    ("@%p1 add.u32 %r1, %r2, %r3;", "ptx.inst.add.u32(b32, r[2], r[3], pred=p[1])"),
+    ("min.s32 %r1, %r2, %r3; max.u32 %r4, %r1, %r5;", "r[2].s32.min(r[3].s32).u32.max(r[5])"),
+    ("min.s32 %r1, %r2, %r3; shr.u32 %r4, %r1, 2;", "r[2].s32.min(r[3].s32).u32 >> 2"),
+    ("min.s32 %r1, %r2, %r3; xor.b32 %r4, %r1, %r5;", "r[2].s32.min(r[3].s32) ^ r[5]"),
+    ("min.s32 %r1, %r2, %r3; rem.s32 %r4, %r1, 3;", "r[2].s32.min(r[3].s32) % 3"),
+    ("min.s32 %r1, %r2, %r3; sub.u32 %r4, %r1, %r5;", "r[2].s32.min(r[3].s32).u32 - r[5]"),
+    ("min.s32 %r1, %r2, %r3; neg.s32 %r4, %r1;", "-r[2].s32.min(r[3].s32)"),
+    ("min.s32 %r1, %r2, %r3; setp.eq.b32 %p1, %r1, %r5;", "r[2].s32.min(r[3].s32).b32 == r[5]"),
+    ("min.s32 %r1, %r2, %r3; mad.lo.u32 %r4, %r1, %r5, 3;", "ptx.mad(r[2].s32.min(r[3].s32).u32, r[5], 3)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ptx", "expression"), EXPRESSIONS)
+def test_an_operator_selects_the_instruction(ptx: str, expression: str) -> None:
+    text = f".reg .f64 %fd<9>;\n{ptx}\n"
+    assert statements(text)[-1] == expression
+    assert find_difference(text) is None

@@ -29,7 +29,6 @@ class Access:
     instruction: Instruction
     space: str
     requests: int = 0
-    lanes: int = 0
     pieces: int = 0
     ideal: int = 0
     most: int = 0
@@ -70,7 +69,6 @@ class Tally(Observer):
         )
         pieces, ideal, worst, requests = _count_pieces(lanes, places, region.space, size)
         entry.requests += requests
-        entry.lanes += lanes.n
         entry.pieces += pieces
         entry.ideal += ideal
         entry.most = max(entry.most, worst)

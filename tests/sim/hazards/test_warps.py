@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pyptx.diagnostics import Span
+from pyptx.sim.base.events import Ints
 from pyptx.sim.hazards import Group, Hazards, Place, Space, load, show, store
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.rules import REMEDIES, RULES
@@ -175,3 +176,108 @@ def test_moves_of_several_warps_are_compared_and_recorded(together: bool) -> Non
         (finding.rule.code, finding.place.text, finding.other and finding.other.text) for finding in engine.findings
     }
     assert found == {("PTX0939", "line 5", "line 3"), ("PTX0939", "line 5", "line 4")}
+
+
+def _start_second_grid() -> tuple[Hazards, Ints, list[Group]]:
+    """Return an engine, and the threads and the warps of a CTA of eight warps that an earlier grid precedes."""
+    engine = Hazards()
+    engine.finish(engine.launch(place(), 96))
+    grid = engine.launch(place(), 256, slots=2)
+    engine.start(grid, [0, 1], [4, 5])
+    threads = grid.list_threads(1)
+    return engine, threads, [group(part) for part in threads.reshape(-1, 32)]
+
+
+def _describe(engine: Hazards) -> list[tuple[str, str, str, int]]:
+    return [(finding.rule.code, finding.what, str(finding.agent), finding.count) for finding in engine.findings]
+
+
+def test_findings_of_warps_name_lanes_and_masks() -> None:
+    engine, threads, (_, warp, *_) = _start_second_grid()
+    _exit(engine, threads[60:64])
+    alive, low = warp[[*range(28)]], warp[[*range(4, 12)]]
+    engine.warps.check_aligned(alive, place(1))
+    engine.warps.check_aligned(low, place(1))
+    engine.warps.check_members(low, place(2), masks(0x0FF0, 8))
+    engine.warps.check_members(low, place(3), masks(0xF0000FC0, 8))
+    engine.warps.check_members(low, place(4), np.array([*masks(0xFF0, 5), *masks(0x1FF0, 3)]))
+    engine.warps.check_members(low, place(5), masks(0x1FF0, 8), warp[[*range(4, 13)]])
+    engine.warps.check_sources(low, place(6), np.array([4, 5, 6, 7, 11, 12, 3, 36]), masks(0xFF0, 8))
+    engine.warps.check_sources(low, place(7), masks(5, 8), masks(0xFD0, 8))
+    engine.warps.check_elect(low, place(8), 0xFF0)
+    engine.warps.check_elect(low, place(9), 0xFF8)
+    engine.warps.check_elect(alive, place(10), FULL)
+    agent = "CTA 5 warp 1 lane"
+    assert _describe(engine) == [
+        ("PTX0960", "lanes 0x0ffff00f do not execute this instruction", f"{agent} 11", 1),
+        ("PTX0961", "lane 4 with mask 0xf0000fc0", f"{agent} 4", 2),
+        ("PTX0960", "mask 0x00001ff0 includes lanes that do not execute this instruction", f"{agent} 9", 3),
+        ("PTX0962", "lane 9 reads lane 12", f"{agent} 9", 2),
+        ("PTX0962", "lane 4 reads lane 5", f"{agent} 4", 8),
+        ("PTX0966", "mask 0x00000ff8, executing 0x00000ff0", f"{agent} 11", 1),
+    ]
+
+
+def test_operands_that_differ_are_counted_by_warp() -> None:
+    engine, threads, _ = _start_second_grid()
+    values = np.full(128, 16)
+    engine.warps.check_uniform(group(threads[:128]), place(1), values, "stride")
+    engine.warps.check_uniform(group(threads[:128]), place(2), values + np.arange(128) // 32, "stride")
+    values[[40, 41, 96 + 31]] = 20
+    engine.warps.check_uniform(group(threads[:128]), place(3), values, "stride")
+    engine.warps.check_uniform(group(threads[:128]), place(4), values, "row", np.arange(128) // 64 * 64 + 40)
+    assert _describe(engine) == [
+        ("PTX0968", "stride 0x14, in the first lane 0x10", "CTA 5 warp 1 lane 8", 2),
+        ("PTX0968", "row 0x10, in the first lane 0x14", "CTA 5 warp 0 lane 0", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "increases", "entry", "words"),
+    [
+        (24, False, 168, ""), (256, True, 168, ""), (168, True, 168, ""), (168, False, 168, ""), (40, True, None, ""),
+        (16, False, 168, ".dec from 168 to 16"), (264, True, 168, ".inc from 168 to 264"),
+        (28, False, 168, ".dec from 168 to 28"), (160, True, 168, ".inc from 168 to 160"),
+        (176, False, 168, ".dec from 168 to 176"), (20, False, None, ".dec from the count at entry to 20"),
+    ],
+)  # fmt: skip
+def test_setmaxnreg_takes_multiples_of_8_in_its_direction(
+    count: int, increases: bool, entry: int | None, words: str
+) -> None:
+    engine, _, (_, warp, *_) = _start_second_grid()
+    engine.warps.setmaxnreg(warp, place(), count, increases, entry)
+    assert _describe(engine) == ([("PTX0965", words, "CTA 5 warp 1 lane 0", 1)] if words else [])
+
+
+@pytest.mark.parametrize(("grown", "words"), [(200, ""), (208, "the CTA's warps request 34816 of 33792 registers")])
+def test_a_cta_has_the_registers_of_its_entry(grown: int, words: str) -> None:
+    engine, threads, _ = _start_second_grid()
+    for first, count in ((0, 64), (128, grown)):
+        engine.warps.setmaxnreg(group(threads[first : first + 128]), place(), count, bool(first), 132, 132 * 256)
+    _exit(engine, threads)
+    assert _describe(engine) == ([("PTX0965", words, "CTA 5 warp 0 lane 0", 1)] if words else [])
+
+
+def test_the_warps_of_a_warpgroup_request_the_same_registers() -> None:
+    engine, threads, warps = _start_second_grid()
+    for index in (0, 1, 2, 3, 4, 5, 7):
+        engine.warps.setmaxnreg(warps[index], place(index), 40, False, 168)
+    _exit(engine, threads)
+    words = "its warps requested [40], [40], nothing, [40]"
+    assert _describe(engine) == [("PTX0964", words, "CTA 5 warp 4 lane 0", 1)]
+
+
+def test_a_warp_that_requests_registers_again_waits_for_its_warpgroup() -> None:
+    engine, threads, warps = _start_second_grid()
+    for index in (4, 5, 6, 7, 5):
+        engine.warps.setmaxnreg(warps[index], place(index), 40, False, 168)
+    engine.barriers.bar(group(threads[128:]), place(), 1, 128, "sync")
+    engine.warps.setmaxnreg(warps[6], place(8), 32, False, 168)
+    engine.warps.setmaxnreg(warps[6], place(8), 24, False, 168)
+    words = "warp {} of the CTA {}".format
+    late, absent = "may not have executed the previous one yet", "has not reached the previous one"
+    agent = "CTA 5 warp {} lane 0".format
+    assert [(*row, str(found.other)) for row, found in zip(_describe(engine), engine.findings, strict=True)] == [
+        ("PTX0974", words(4, late), agent(5), 1, str(place(4))),
+        ("PTX0969", words(4, absent), agent(6), 1, "None"),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 from pyptx.driver.codes import Code, DriverError
 from pyptx.driver.heap import ALIGNMENT, Heap
+from pyptx.driver.pages import PAGE
+from pyptx.driver.sharing import export
 from pyptx.sim.hazards.ranges import Ranges
 
 
@@ -165,9 +168,26 @@ def test_bytes_of_memory_that_is_allocated_later_are_marked() -> None:
     for _ in range(2):
         region = heap.space.find_region(allocate(heap))
         assert region is not None
+        assert region.initial is not None
+        heap.add_values([Ranges.merge(np.array([region.low]), 32)])
+        assert region.initial.tolist() == [True] * 32 + [False] * 32
         assert region.fresh
-        heap.add_values([Ranges.merge(np.array([region.low]), 64)])
-        assert not region.fresh
+
+
+def test_memory_that_is_shared_is_private_again_when_it_is_freed() -> None:
+    heap = Heap()
+    allocation = heap.allocate(2 * PAGE + 1, "device", 0, 1 << 20)
+    allocation.data[:] = 7
+    export(heap, allocation)
+    file = os.dup(allocation.file)
+    try:
+        os.pwrite(file, b"\1", 2 * PAGE)
+        assert allocation.data[2 * PAGE - 1 :].tolist() == [7, 1]
+        heap.free(allocation.address, ("device",))
+        os.pwrite(file, bytes([2]) * 3 * PAGE, 0)
+        assert not allocation.data.any()
+    finally:
+        os.close(file)
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("device", True), ("managed", True), ("host", False), ("bound", False)])

@@ -227,6 +227,28 @@ def test_options_reach_both_kernels_when_compiled() -> None:
         torch.compile(multiply, fullgraph=True, backend="eager")(X, X, other=1)
 
 
+@kernel(in_specs=[Tile("n", f32)] * 2, out_specs=[Tile("n", f32)], grid=(1,), block=(32, 1, 1))
+def weighted_gradient(y: Any, dz: Any, dx: Any, *, weight: float = 1) -> None:
+    """dx = weight y dz"""
+    py, pdz, pdx = ptx.global_ptrs(y, dz, dx)
+    store(f32, pdx, load(f32, py) * load(f32, pdz) * float(weight))
+
+
+multiply_weighted = differentiable_kernel(product, weighted_gradient, save_for_backward=[1])
+
+
+@in_every_way
+def test_each_kernel_gets_its_own_options(way: Any) -> None:
+    def call(x: Any) -> Any:
+        return multiply_weighted(x, X, factor=3, weight=5)
+
+    x = X.clone().requires_grad_()
+    z = way(call)(x)
+    z.sum().backward()
+    assert torch.equal(z.detach(), X * X * 3)
+    assert torch.equal(x.grad, 5 * X)
+
+
 def test_kernels_live_as_long_as_a_graph_needs_them() -> None:
     def make() -> Any:
         backward = product_gradient.for_arch("sm_80")

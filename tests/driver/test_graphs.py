@@ -318,6 +318,104 @@ print(time.value > 0, event.value == start_event)
     assert run(run_program, program) == "0 [4]\nTrue True\n"
 
 
+def test_the_parameters_of_every_kind_of_node_are_read(run_program: Run) -> None:
+    program = """\
+def read(name, node, size):
+    buffer = ctypes.create_string_buffer(b"\\xee" * 300, 300)
+    code = try_call(name, node, buffer)
+    assert buffer.raw[size:] == b"\\xee" * (300 - size), name
+    return code or buffer.raw[:size]
+
+pointers = pack_kernel(a, b, c, 1000)[40:48]
+sizes = struct.pack("<7I4x", 2, 3, 4, 8, 4, 5, 16)
+kernel = struct.pack("<Q", add) + sizes + pointers + struct.pack("<QQQ", 0, add, ask("cuCtxGetCurrent"))
+side = lambda memory, host, device, pitch, rows: struct.pack(
+    "<4QI4x6Q", 0, 0, 0, 0, memory, host, device, 0, 0, pitch, rows)
+host = ctypes.addressof(ctypes.create_string_buffer(4000))
+copy = side(1, host, 0, 64, 6) + side(2, 0, b, 128, 7) + struct.pack("<3Q", 32, 3, 2)
+fill = struct.pack("<QQIIQQ", c, 64, 0x8765, 2, 5, 3)
+notice = struct.pack("<QQ", ctypes.cast(ctypes.CDLL(None).free, ctypes.c_void_p).value, 0)
+events, child = [ask("cuEventCreate", 0) for _ in range(2)], ask("cuGraphCreate", 0)
+memory = struct.pack("<IIiiQQH54xQQQQ", 1, 0, 1, 0, 0, 0, 0, 0, 0, size, 0)
+block = ctypes.create_string_buffer(memory, len(memory))
+KINDS = {  # The number of each kind, its name, what the node is made of, and the functions that read it.
+    0: ("Kernel", [kernel], {"KernelNodeGetParams": 56, "KernelNodeGetParams_v2": 72}),
+    1: ("Memcpy", [copy, 0], {"MemcpyNodeGetParams": 200}), 2: ("Memset", [fill, 0], {"MemsetNodeGetParams": 40}),
+    3: ("Host", [notice], {"HostNodeGetParams": 16}), 4: ("ChildGraph", [child], {"ChildGraphNodeGetGraph": 8}),
+    6: ("EventWait", [events[0]], {"EventWaitNodeGetEvent": 8}),
+    7: ("EventRecord", [events[1]], {"EventRecordNodeGetEvent": 8}),
+    10: ("MemAlloc", [block], {"MemAllocNodeGetParams": 120}),
+    11: ("MemFree", [], {"MemFreeNodeGetParams": 8}), 5: ("Empty", [], {}),
+}
+nodes, data = {}, {}
+for kind, (name, words, _) in KINDS.items():
+    if name == "MemFree":
+        words = [struct.unpack("<Q", block.raw[112:])[0]]
+    nodes[kind] = add_node(name, [nodes[10]] if kind == 11 else [], *words)
+    data[kind] = words[0] if words else b""
+own = tell("cuGraphChildGraphNodeGetGraph", nodes[4])
+data[4], data[10] = struct.pack("<Qi4x", own, -1), block.raw
+data |= {kind: struct.pack("<Q", data[kind]) for kind in (6, 7, 11)} | {1: bytes(16) + copy}
+for kind, (_, _, functions) in KINDS.items():
+    found = read("cuGraphNodeGetParams", nodes[kind], 256)
+    if kind == 0:
+        places = struct.unpack("<Q", found[56:64])[0]
+        values = [ctypes.c_uint64.from_address(place).value
+                  for place in (ctypes.c_uint64 * 3).from_address(places)]
+        data[0] = kernel[:40] + found[56:64] + kernel[48:]
+        print(values == [a, b, c], end=" ")
+    print(kind, found == (struct.pack("<i12x", kind) + data[kind]).ljust(256, b"\\0"), own not in (0, child), end=" ")
+    for name, size in functions.items():
+        found = read(f"cuGraph{name}", nodes[kind], size)
+        begin = 16 if kind == 1 else 0
+        if kind == 0:
+            found = found[:40] + data[0][40:48] + found[48:]
+        others = [read(f"cuGraph{name}", node, 0) for other, node in nodes.items() if other != kind]
+        print(found == data[kind][begin : begin + size], others == [1] * 9, end=" ")
+    print()
+"""
+    pair = "True True"
+    assert [line.rstrip() for line in run(run_program, program).splitlines()] == [
+        f"True 0 {pair} {pair} {pair}", *(f"{kind} {pair} {pair}" for kind in (1, 2, 3, 4, 6, 7, 10, 11)), f"5 {pair}"
+    ]  # fmt: skip
+
+
+def test_kernels_and_copies_of_nodes_are_replaced(run_program: Run) -> None:
+    program = (
+        FOUR_NODES
+        + """\
+pack_any = lambda kind, data: ctypes.create_string_buffer(struct.pack("<i12x", kind) + data, 256)
+executable = instantiate(graph)
+call("cuGraphKernelNodeSetParams", sum, pack_kernel(b, b, c, 1000)[:56])
+print(launch_graph(instantiate(graph)), fetch(a), launch_graph(executable), fetch(a))
+call("cuGraphExecKernelNodeSetParams", executable, sum, pack_kernel(a, a, c, 1000)[:56])
+print(launch_graph(executable), fetch(a))
+call("cuGraphExecNodeSetParams", executable, fill_a, pack_any(2, pack_fill(a, TWO)))
+print(launch_graph(executable), fetch(a))
+data = pack_kernel(a, b, c, 1000)
+call("cuGraphKernelNodeSetParams_v2", sum, bytes(8) + data[:56][8:] + struct.pack("<QQ", add, 0))
+call("cuGraphNodeSetParams_v2", fill_b, pack_any(2, pack_fill(b, ONE)))
+print(launch_graph(instantiate(graph)), fetch(a))
+call("cuGraphMemcpyNodeSetParams", copy, pack_copy(a, b, size))
+print(launch_graph(instantiate(graph)), fetch(a))
+for name, words in {
+    "KernelNodeSetParams": (copy, data), "KernelNodeSetParams_v2": (copy, data),
+    "MemcpyNodeSetParams": (sum, pack_copy(a, b, size)), "MemsetNodeSetParams": (sum, pack_fill(a, ONE)),
+    "NodeSetParams": (sum, pack_any(2, pack_fill(b, ONE))),
+    "ExecKernelNodeSetParams": (executable, copy, data), "ExecKernelNodeSetParams_v2": (executable, copy, data),
+    "ExecMemcpyNodeSetParams": (executable, sum, pack_copy(a, b, size), 0),
+    "ExecNodeSetParams": (executable, sum, pack_any(2, pack_fill(b, ONE))),
+}.items():
+    print(try_call(f"cuGraph{name}", *words), end=" ")
+for end in struct.pack("<QQ", 0, 0), struct.pack("<QQ", 0, 7):
+    print(try_call("cuGraphKernelNodeSetParams_v2", sum, bytes(8) + data[:56][8:] + end), end=" ")
+print(try_call("cuGraphKernelNodeSetParams_v2", sum, data[:56] + struct.pack("<QQ", 0, 7)))
+"""
+    )
+    lines = ["0 5.0 0 4.0", "0 3.0", "0 5.0", "0 3.0", "0 1.0", "1 1 1 1 1 1 1 1 1 1 201 201"]
+    assert run(run_program, program).splitlines() == lines
+
+
 def test_one_function_adds_nodes_of_every_kind(run_program: Run) -> None:
     program = """\
 def add_any(kind, data, *nodes):

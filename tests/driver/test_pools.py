@@ -152,3 +152,51 @@ print([create(**options)[0] for options in (dict(kind=3), dict(place=0), dict(pl
 print(create(ordinal=5)[0])
 """
     assert run(run_program, program) == "[1, 1, 1, 1]\n101\n"
+
+
+def test_every_attribute_of_a_pool_has_its_size(run_program: Run) -> None:
+    program = """\
+def read(attribute):
+    buffer = ctypes.create_string_buffer(b"\\xee" * 16, 16)
+    code = try_call("cuMemPoolGetAttribute", pool, attribute, buffer)
+    size = 16 - len(buffer.raw) + len(buffer.raw.rstrip(b"\\xee"))
+    return code or (size, int.from_bytes(buffer.raw[:size], "little"))
+
+def set_value(attribute, value):
+    return try_call("cuMemPoolSetAttribute", pool, attribute, struct.pack("<Q", value))
+
+pool = create(kind=1, place=1, ordinal=1, limit=9 * MIB)[1]
+take(3 * MIB, pool)
+print([read(attribute) for attribute in range(14)])
+print([set_value(attribute, value) for attribute, value in ((1, 0), (2, 0), (3, 0), (4, 5 * MIB))])
+print([read(attribute) for attribute in (1, 2, 3, 4)])
+print([set_value(attribute, 0) for attribute in (0, 5, 6, 7, 8, 9, 13)], [set_value(high, 1) for high in (6, 8)])
+"""
+    mib = 1 << 20
+    process = run_program(START + program, count=2)
+    assert process.stdout.splitlines() == [
+        str([
+            1, (4, 1), (4, 1), (4, 1), (8, 0), (8, 4 * mib), (8, 4 * mib), (8, 3 * mib), (8, 3 * mib), (4, 1), (4, 0),
+            (4, 1), (4, 1), (8, 9 * mib),
+        ]),
+        "[0, 0, 0, 0]", str([(4, 0), (4, 0), (4, 0), (8, 5 * mib)]), "[1, 1, 0, 1, 0, 1, 1] [1, 1]",
+    ]  # fmt: skip
+
+
+def test_the_pool_of_a_location_can_be_replaced(run_program: Run) -> None:
+    program = """\
+def choose(place, ordinal, kind, pool):
+    return try_call("cuMemSetMemPool", struct.pack("<ii", place, ordinal), kind, pool)
+
+def ask_pool(name, place, ordinal, kind):
+    return ask(f"cuMemGet{name}", struct.pack("<ii", place, ordinal), kind)
+
+for place, ordinal, kind in ((1, 0, 1), (2, 0, 1), (1, 0, 2), (0, 0, 2)):
+    default, pool = ask_pool("DefaultMemPool", place, ordinal, kind), create(kind=kind, place=place, ordinal=ordinal)[1]
+    print(ask_pool("MemPool", place, ordinal, kind) == default != pool, choose(place, ordinal, 3 - kind, pool), end=" ")
+    print(choose(place, ordinal, kind, pool), ask_pool("MemPool", place, ordinal, kind) == pool, end=" ")
+    print(ask_pool("DefaultMemPool", place, ordinal, kind) == default, get(pool, 9, 11, 12) == [kind, ordinal, place])
+print(ask_pool("DefaultMemPool", 1, 0, 1) == ask("cuDeviceGetDefaultMemPool", 0))
+print(ask_pool("MemPool", 1, 0, 1) == ask("cuDeviceGetMemPool", 0), choose(1, 1, 1, ask("cuDeviceGetMemPool", 0)))
+"""
+    assert run(run_program, program).splitlines() == ["True 1 0 True True True"] * 4 + ["True", "True 1"]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +14,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
-from pyptx.sim.state.mbarriers import MBarriers
+from pyptx.sim.state.mbarriers import MBarriers, Misuse, extract_pending_count
 from tests.messages import raises
 
 SCHEDULES = ("eager", "lazy")
@@ -297,3 +301,119 @@ mbarrier.arrive.b64 _, [{address}];
     assert found.message.startswith("`mbarrier.arrive.b64` at 0x")
     assert found.message.endswith(": expected an mbarrier in shared memory")
     assert found.notes == ("in `k`, CTA 0, thread (0, 0, 0), one of 64 here",)
+
+
+@dataclass(slots=True)
+class Model:
+    """An mbarrier that lanes use one after the other."""
+
+    expected: int
+    pending: int
+    tx: int = 0
+    phase: int = 0
+
+    def arrive(self, count: int, drop: bool) -> int | None:
+        """Return the state before an arrival, None if the phase waits for fewer."""
+        if count > self.pending or (drop and count >= self.expected):
+            return None
+        state = self.phase << 20 | self.pending
+        self.pending -= count
+        self.expected -= count * drop
+        self.complete()
+        return state
+
+    def complete(self) -> None:
+        if self.pending == self.tx == 0:
+            self.phase, self.pending = self.phase + 1, self.expected
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lanes_arrive_at_several_objects_as_one_after_the_other(seed: int) -> None:
+    chance, barriers = random.Random(seed), MBarriers(64, None)
+    barriers.begin(None)
+    offsets, counts = np.array([40, 8, 24]), np.array([9, 30, 1])
+    barriers.init(offsets, counts)
+    models = [Model(int(count), int(count)) for count in counts]
+    for _ in range(300):
+        targets, before = [chance.randrange(3) for _ in range(chance.randint(1, 5))], deepcopy(models)
+        rows = barriers.find_rows(offsets[targets])
+        if chance.random() < 0.3:
+            amounts = [-models[target].tx or chance.choice((0, 16, 32)) for target in targets]
+            for target, amount in zip(targets, amounts, strict=True):
+                models[target].tx += amount
+            for target in set(targets):
+                models[target].complete()
+            barriers.transfer(rows, np.array(amounts))
+        else:
+            drop = chance.random() < 0.05
+            arrivals = [chance.choice((0, 1, 1, 1, 2)) for _ in targets]
+            states = [models[target].arrive(count, drop) for target, count in zip(targets, arrivals, strict=True)]
+            if None in states:
+                models = before
+                continue
+            assert barriers.arrive(rows, np.array(arrivals), drop).tolist() == states
+        rows = barriers.find_rows(offsets)
+        arrays = barriers.expected, barriers.pending, barriers.tx, barriers.phase
+        found = [Model(*(int(array[row]) for array in arrays)) for row in rows]
+        assert found == models
+        advanced = [
+            int(row) for row, old, new in zip(rows, before, models, strict=True) for _ in range(old.phase, new.phase)
+        ]
+        assert sorted(int(row) for part in barriers.completions for row in part) == sorted(advanced)
+        barriers.completions = []
+        tokens = np.array([model.phase << 20 | chance.randrange(9) for model in models], np.uint64)
+        assert barriers.test_phases(rows, tokens, False, False).tolist() == [False] * 3
+        assert barriers.test_phases(rows, tokens - np.uint64(1 << 20), False, False).tolist() == [True] * 3
+        for parity in (0, 1):
+            passed = barriers.test_phases(rows, np.full(3, parity, np.uint64), True, False)
+            assert passed.tolist() == [model.phase % 2 != parity for model in models]
+    assert min(model.phase for model in models) > 1
+
+
+def find_misuse(action: Callable[..., Any], *arguments: Any) -> tuple[int, str]:
+    """Return the lane and the text of an error."""
+    with pytest.raises(Misuse) as caught:
+        action(*arguments)
+    return caught.value.lane, caught.value.why
+
+
+def test_counts_and_bytes_have_limits() -> None:
+    barriers, most = MBarriers(64, None), (1 << 20) - 1
+    barriers.begin(None)
+    both = np.array([0, 8])
+    for reports, limit in ((False, most), (True, 511)):
+        barriers.init(both, np.array([1, limit]), reports)
+        for wrong in (0, limit + 1):
+            text = f"a count of {wrong}; it must be 1 to {limit}"
+            assert find_misuse(barriers.init, both, np.array([1, wrong]), reports) == (1, text)
+    barriers.init(both, np.array([3, 4]))
+    assert find_misuse(barriers.find_rows, np.array([8, 0, 16])) == (2, "no mbarrier was initialized there")
+    rows = barriers.find_rows(both)
+    text = "a copy reports on its bytes, but the mbarrier was not initialized with `.layout::v1`"
+    assert find_misuse(barriers.report, rows) == (0, text)
+    for lane, amount in ((0, 1), (1, -1)):
+        barriers.init(both, np.array([3, 4]))
+        amounts = np.where(np.arange(2) == lane, amount, 0)
+        barriers.transfer(rows, amounts * most)
+        text = f"a tx-count of {amount * (most + 1)}; it must be at most {most}"
+        assert find_misuse(barriers.transfer, rows, amounts) == (lane, text)
+    text = f"5 arrivals, but the current phase waits for only 4 and {-most - 1} bytes"
+    assert find_misuse(barriers.arrive, rows, np.array([1, 5])) == (1, text)
+    barriers.init(both, np.array([3, 4]))
+    states = barriers.arrive(rows[[1, 0, 1]], np.array([1, 2, 2]))
+    assert extract_pending_count(states).tolist() == [4, 3, 3]
+    text = "2 arrivals, but the current phase waits for only 1"
+    assert find_misuse(barriers.arrive, rows, np.array([2, 1])) == (0, text)
+
+
+def test_live_objects_are_listed_by_their_offsets() -> None:
+    barriers = MBarriers(64, None)
+    barriers.begin(None)
+    barriers.init(np.array([40, 8, 24, 0]), np.array([1, 2, 3, 4]))
+    assert barriers.expected[barriers.find_live(0, 64)].tolist() == [4, 2, 3, 1]
+    assert barriers.expected[barriers.find_live(8, 40)].tolist() == [2, 3]
+    barriers.inval(np.array([24]))
+    assert barriers.expected[barriers.find_live(8, 41)].tolist() == [2, 1]
+    assert (barriers.find_row(24), barriers.find_row(16)) == (-1, -1)
+    barriers.begin(None)
+    assert barriers.find_live(0, 64).tolist() == []

@@ -321,6 +321,45 @@ def test_a_peers_address_lies_outside_the_window_of_the_own_cta(access: str) -> 
     )
 
 
+_PEER = """mov.u32 %r1, %cluster_ctarank; xor.b32 %r1, %r1, 1; mov.u32 %r2, box;
+mapa.shared::cluster.u32 %r4, %r2, %r1; mad.lo.u32 %r4, %t, 4, %r4;
+{}
+ld.shared::cluster.u32 %r5, [%r4];
+barrier.cluster.arrive; barrier.cluster.wait;"""
+
+
+@pytest.mark.parametrize(
+    ("change", "address", "thread"),
+    [
+        ("", "0x11000410", 4), ("sub.u32 %r4, %r4, 4;", "0x110003fc", 0), ("add.u32 %r4, %r4, 8;", "0x11000410", 2),
+        ("and.b32 %r4, %r4, -17; setp.gt.u32 %p1, %t, 2; @%p1 add.u32 %r4, %r4, 0x1000000;", "0x1200040c", 3),
+        ("and.b32 %r4, %r4, -17; setp.eq.u32 %p1, %t, 5; @%p1 sub.u32 %r4, %r4, 0x2000000;", "0xf000404", 5),
+    ],
+    ids=["above", "below", "above by two", "rank", "window"],
+)  # fmt: skip
+def test_the_first_thread_outside_the_shared_memory_of_a_cluster_is_named(
+    change: str, address: str, thread: int
+) -> None:
+    """The CTA of rank 0 comes first; the shared memory of rank 1 begins at 0x11000400."""
+    text = kernel(_PEER.format(change), module=".shared .align 16 .b8 box[16];")
+    assert_reported(
+        text, "PTX1110", f"accesses 4 bytes at {address}: shared memory is 0x400 … 0x40f (16 bytes)",
+        f"CTA 0, thread ({thread}, 0, 0), one of 16 here", grid=2, block=8, cluster=2, args=[np.zeros(8, np.uint32)],
+    )  # fmt: skip
+
+
+def test_each_thread_reads_the_cta_that_its_address_names() -> None:
+    body = """mov.u32 %r0, %ctaid.x; mad.lo.u32 %r1, %r0, 100, %t; mov.u32 %r2, box; mad.lo.u32 %r3, %t, 4, %r2;
+st.shared.u32 [%r3], %r1; barrier.cluster.arrive; barrier.cluster.wait;
+and.b32 %r4, %t, 1; mapa.shared::cluster.u32 %r5, %r3, %r4; ld.shared::cluster.u32 %r6, [%r5];
+mad.lo.u32 %r7, %r0, 8, %t; ld.param.u64 %o, [out]; mad.wide.u32 %o, %r7, 4, %o; st.global.u32 [%o], %r6;
+barrier.cluster.arrive; barrier.cluster.wait;"""
+    out = np.zeros((6, 8), np.uint32)
+    sim.run(parse(kernel(body, module=".shared .align 16 .b32 box[8];")), grid=6, block=8, cluster=2, args=[out])
+    ctas, threads = np.divmod(np.arange(48), 8)
+    np.testing.assert_array_equal(out.ravel(), (ctas // 2 * 2 + threads % 2) * 100 + threads)
+
+
 _GENERIC = "cvta.{0}.u64 %rd1, %rd1;"
 _PARAMETER = "mov.u64 %rd1, out; cvta.param.u64 %rd1, %rd1;"
 _NEAREST = "the nearest allocation is `cell`, 16 bytes at 0x7f00000000:"

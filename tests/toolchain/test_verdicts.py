@@ -64,6 +64,14 @@ def test_neighbors_do_not_change_a_verdict(share: float, seed: int) -> None:
     assert wrong == set()
 
 
+@pytest.mark.parametrize("count", [1, 2, 9, 17, 40])
+def test_what_follows_an_error_of_syntax_gets_its_own_verdict(count: int) -> None:
+    """ptxas reads nothing after the first one in a file."""
+    good, unknown, syntax = GOOD[0], "add.u32 %r1, %r2, missing;", "add.s32 %r1 %r2;"
+    for texts in ([good, unknown, *[syntax] * count], [syntax, *[good] * count, unknown], [syntax, unknown] * count):
+        assert [v.accepted for v in _judge(texts)] == [text == good for text in texts]
+
+
 def _numberless(message: str) -> str:
     return re.sub(r"on line \d+", "on line N", message)
 

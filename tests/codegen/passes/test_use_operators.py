@@ -10,6 +10,8 @@ EXPRESSIONS = [
     ("add.u32 %r1, %r2, %r3;", "r[2] + r[3]"),
     ("add.s32 %r1, %r2, %r3;", "r[2].s32 + r[3].s32"),
     ("add.f32 %f1, %f2, %f3;", "f[2] + f[3]"),
+    ("add.f32 %f1, %r2, %r3;", "r[2].f32 + r[3].f32"),
+    ("max.f32 %f1, %r2, %f3;", "r[2].f32.max(f[3])"),
     ("add.f64 %fd1, %fd2, %fd3;", "fd[2] + fd[3]"),
     ("add.rn.f32 %f1, %f2, %f3;", "ptx.inst.add.rn.f32(f32, f[2], f[3])"),
     ("add.sat.s32 %r1, %r2, %r3;", "ptx.inst.add.sat.s32(s32, r[2].s32, r[3].s32)"),

@@ -65,3 +65,48 @@ def test_a_map_in_use_stays_so_when_another_grid_ends(flying: set[int], codes: l
     grids.end(0)
     grids.engine.maps.replace(grids.threads[2], _place(7), MAP, flying)
     assert grids.codes() == codes
+
+
+def test_a_finding_of_a_map_names_its_address_and_its_last_edit() -> None:
+    grids = Grids()
+    maps, thread = grids.engine.maps, grids.threads[1]
+    maps.replace(thread, _place(5), MAP, set())
+    maps.use(thread, _place(6), MAP, 1)
+    maps.release(MAP)
+    maps.use(thread, _place(7), MAP, 2)
+    maps.acquire(thread, MAP, Scope.GPU)
+    maps.use(thread, _place(8), MAP, 3)
+    maps.replace(thread, _place(9), MAP, {2, 4})
+    maps.replace(thread, _place(10), MAP, {2})
+    maps.release_edits([thread + 1])
+    maps.use(thread, _place(11), MAP, 5)
+    maps.release_edits([thread, thread + 1])
+    maps.acquire(grids.threads[2], MAP, Scope.GPU)
+    maps.use(grids.threads[2], _place(12), MAP, 6)
+    maps.acquire(thread, MAP, Scope.GPU)
+    maps.use(thread, _place(13), MAP, 7)
+    maps.use(thread, _place(14), MAP + 128, 8)
+    what, other = "the map at 0x100000", "the map at 0x100080"
+    assert [
+        (found.rule.code, found.what, found.place.line, found.other and found.other.line)
+        for found in grids.engine.findings
+    ] == [
+        ("PTX0926", what, 6, 5), ("PTX0925", what, 7, 5), ("PTX0927", what, 9, 7), ("PTX0926", what, 11, 10),
+        ("PTX0925", what, 12, 10), ("PTX0925", other, 14, None),
+    ]  # fmt: skip
+
+
+def test_a_cta_acquires_a_map_of_the_host_for_itself_with_the_scope_of_the_system() -> None:
+    grids = Grids()
+    thread, use = grids.threads[2], grids.engine.maps.use
+    grids.engine.maps.acquire(thread, MAP, Scope.GPU)
+    use(thread, _place(5), MAP, 1)
+    grids.engine.maps.acquire(thread, MAP, Scope.SYS)
+    use(thread, _place(6), MAP, 2)
+    use(grids.threads[1], _place(7), MAP, 3)
+    grids.engine.exit(Group(grids.grids[2].list_threads(0)), _place(8))
+    grids.engine.start(grids.grids[2], [0], [9])
+    use(thread, _place(9), MAP, 4)
+    assert [(found.rule.code, found.place.line) for found in grids.engine.findings] == [
+        ("PTX0925", line) for line in (5, 7, 9)
+    ]

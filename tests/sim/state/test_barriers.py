@@ -11,7 +11,7 @@ import pytest
 from pyptx import sim
 from pyptx.parser import parse
 from pyptx.sim.base.lanes import Shape
-from pyptx.sim.state.barriers import CtaBarriers, Waiter
+from pyptx.sim.state.barriers import ClusterBarriers, CtaBarriers, Waiter
 from tests.sim.kernels import SCHEDULES, kernel
 
 
@@ -114,3 +114,51 @@ def test_barriers_of_several_ctas_complete_as_those_of_each(seed: int) -> None:
             for cta in map(int, complete):
                 models[cta].reset(item)
         assert barriers.pending == {item for item in COUNTS if any(model.arrivals[item] for model in models)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lanes_of_a_cluster_wait_until_all_that_run_have_arrived(seed: int) -> None:
+    chance, shape = random.Random(seed), Shape((20, 1, 1), 6)
+    barriers = ClusterBarriers(shape, 2)
+    running = [set(np.flatnonzero(shape.cta // 2 == cluster).tolist()) for cluster in range(3)]
+    arrived, phases = [set[int]() for _ in running], [0, 0, 0]
+    for step in range(400):
+        free = [lane for lanes, members in zip(running, arrived, strict=True) for lane in lanes - members]
+        chosen = sorted(chance.sample(sorted(free), min(len(free), chance.randint(1, 30))))
+        lanes = shape.select_index(np.array(chosen))
+        if step % 20 == 7:
+            lanes = shape.select_index(np.array(chosen[:1]))
+            cluster = int(barriers.find_cluster(lanes)[0])
+            assert chosen[0] in running[cluster]
+            running[cluster].remove(chosen[0])
+            barriers.live[cluster] -= 1
+            barriers.advance_phase()
+        else:
+            barriers.arrive(lanes)
+            barriers.waiters.append(Waiter(lanes, step, 0, 0))
+            for lane in chosen:
+                arrived[int(shape.cta[lane]) // 2].add(lane)
+        expected = set[int]()
+        for cluster, members in enumerate(arrived):
+            if members and members == running[cluster]:
+                phases[cluster] += 1
+                expected |= members
+                members.clear()
+        assert barriers.phase.tolist() == phases
+        released = [lane for _, part in barriers.release() for lane in part.index.tolist()]
+        assert sorted(released) == sorted(expected)
+        waiting = sorted(lane for item in barriers.waiters for lane in item.lanes.index.tolist())
+        assert waiting == sorted(set[int]().union(*arrived))
+    assert min(phases) > 3
+
+
+def test_a_lane_that_runs_alone_ends_a_phase_and_one_that_never_arrived_passes() -> None:
+    shape = Shape((1, 1, 1), 2)
+    barriers, lanes = ClusterBarriers(shape, 2), shape.select_index(np.arange(2))
+    assert barriers.has_passed(lanes).tolist() == [True, True]
+    barriers.live[0] = 1
+    barriers.arrive(shape.select_index(np.array([0])))
+    assert barriers.phase.tolist() == [1]
+    barriers.live[0] = 0
+    barriers.advance_phase()
+    assert barriers.phase.tolist() == [1]

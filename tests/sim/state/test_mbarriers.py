@@ -387,7 +387,7 @@ def test_counts_and_bytes_have_limits() -> None:
             text = f"a count of {wrong}; it must be 1 to {limit}"
             assert find_misuse(barriers.init, both, np.array([1, wrong]), reports) == (1, text)
     barriers.init(both, np.array([3, 4]))
-    assert find_misuse(barriers.find_rows, np.array([8, 0, 16])) == (2, "no mbarrier was initialized there")
+    assert find_misuse(barriers.find_rows, np.array([8, 0, 16, 24])) == (2, "no mbarrier was initialized there")
     rows = barriers.find_rows(both)
     text = "a copy reports on its bytes, but the mbarrier was not initialized with `.layout::v1`"
     assert find_misuse(barriers.report, rows) == (0, text)
@@ -415,5 +415,7 @@ def test_live_objects_are_listed_by_their_offsets() -> None:
     barriers.inval(np.array([24]))
     assert barriers.expected[barriers.find_live(8, 41)].tolist() == [2, 1]
     assert (barriers.find_row(24), barriers.find_row(16)) == (-1, -1)
+    assert barriers.find_row(40) == int(barriers.find_rows(np.array([40]))[0])
     barriers.begin(None)
     assert barriers.find_live(0, 64).tolist() == []
+    assert [barriers.find_row(offset) for offset in (0, 8, 40)] == [-1, -1, -1]

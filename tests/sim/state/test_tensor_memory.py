@@ -88,6 +88,8 @@ def test_an_access_lies_within_512_columns_even_if_columns_were_freed_later() ->
     assert memory.are_allocated(cta, first, last).tolist() == [True, True, False, False, False]
     memory.free(0, 0, 32)
     assert memory.are_allocated(cta[:2], np.array([31, 32]), np.array([32, 63])).tolist() == [False, True]
+    memory.free(0, 480, 32)
+    assert memory.are_allocated(cta[:2], np.array([64, 64]), np.array([479, 480])).tolist() == [True, False]
     memory.assumes_allocated = True
     assert memory.are_allocated(cta, first, last).tolist() == [True, True, False, False, True]
     assert memory.cells.shape == (2, 128, 512)
@@ -124,3 +126,5 @@ def test_holders_are_listed_by_column_until_they_free() -> None:
     assert memory.frees == 0
     assert (memory.cells == 7).all()
     assert [memory.allocate(cta, 256, pair=True) for cta in (1, 0)] == [0, 0]
+    assert memory.allocate(0, 64, pair=True) == 256
+    assert memory.allocate(1, 32) == 320

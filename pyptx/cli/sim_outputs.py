@@ -88,7 +88,8 @@ def describe_differences(item: Expectation, array: Array | None, tolerance: floa
     actual, right = (_widen(values).reshape(-1) for values in (array, expectation_values))
     equal = actual == right
     if tolerance:
-        equal |= np.isclose(actual, right, rtol=tolerance, atol=tolerance * float(np.abs(right).max(initial=0)))
+        largest = float(np.abs(right[np.isfinite(right)]).max(initial=0))
+        equal |= np.isclose(actual, right, rtol=tolerance, atol=tolerance * largest)
     equal |= (actual != actual) & (right != right)
     if equal.all():
         return []

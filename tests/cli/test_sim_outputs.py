@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from pyptx.cli.sim_outputs import Expectation, describe_differences
 from tests.cli.conftest import HEAD, Command
 
 Array = NDArray[Any]
@@ -73,3 +74,27 @@ def test_an_array_is_saved_to_the_file_that_is_named_or_not_at_all(pyptx: Comman
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (result.status, result.err) == (2, "pyptx: cut.npy: File too large\n")
     assert not (tmp_path / "cut.npy").exists()
+
+
+@pytest.mark.parametrize(
+    ("actual", "right", "tolerance", "difference"),
+    [
+        ([102.0, -1.0], [100.0, 0.0], 0.01, ""),
+        ([102.25, 0.0], [100.0, 0.0], 0.01, "1 of 2 elements, first [0]: found 102.25, expected 100.0"),
+        ([100.0, 1.25], [100.0, 0.0], 0.01, "1 of 2 elements, first [1]: found 1.25, expected 0.0"),
+        ([np.nan, 1.0], [np.nan, 1.0], 0.0, ""),
+        ([np.nan, 1.0], [0.0, 1.0], 0.01, "1 of 2 elements, first [0]: found nan, expected 0.0"),
+        ([np.nan, 1.0], [np.nan, 1.0078125], 0.01, ""),
+        ([np.inf, 1.0078125], [np.inf, 1.0], 0.01, ""),
+        ([np.inf, 500.0], [np.inf, 1.0], 0.01, "1 of 2 elements, first [1]: found 500.0, expected 1.0"),
+        ([np.inf, 1.0], [-np.inf, 1.0], 0.01, "1 of 2 elements, first [0]: found inf, expected -inf"),
+        ([[1.0, 2.0], [3.0, 4.0]], [1.0, 2.0, 0.0, 0.0], 0.0,
+         "2 of 4 elements, first [1, 0]: found 3.0, expected 0.0"),
+    ],
+)  # fmt: skip
+def test_a_tolerance_is_relative_to_each_number_and_the_largest_finite_one(
+    actual: list[Any], right: list[float], tolerance: float, difference: str
+) -> None:
+    item = Expectation(0, "out", Path("ref.npy"), np.array(right, "f4"))
+    differences = describe_differences(item, np.array(actual, "f4"), tolerance)
+    assert differences == ([f"`out` differs from ref.npy in {difference}"] if difference else [])

@@ -35,8 +35,6 @@ LEAST = 0.95
 FIRST_SECONDS, FIRST_FILES = 15.0, 5
 """Limits of the first run, before the many files that also execute a central line are collected."""
 PATIENCE = 30.0
-MEASUREMENTS = 2
-"""A test that fails on the busy machine may pass when it is measured again."""
 OUTCOMES = ("killed", "hung", "survived", "never run", "equivalent")
 _UNNOTICED = ("survived", "never run")
 
@@ -289,10 +287,8 @@ def _identity(mutant: Mutant) -> tuple[str, str, str, str]:
 def _load_coverage(root: Path, trees: Sequence[Tree], *, afresh: bool) -> Coverage:
     store = root / "build" / "mutation" / "map.pickle"
     test_map = coverage.TestMap() if afresh else coverage.load(store)
-    for _ in range(MEASUREMENTS):
-        files = coverage.stale(test_map, root)
-        if files:
-            coverage.measure(test_map, files, trees, store)
+    while files := coverage.stale(test_map, root):
+        coverage.measure(test_map, files, trees, store)
     test_coverage = Coverage(test_map)
     exclude_failures(trees[0], test_coverage)
     return test_coverage

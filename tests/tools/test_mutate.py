@@ -289,7 +289,8 @@ def test_cases_of_a_test_take_turns_of_half_a_second_with_other_tests() -> None:
     bits = zlib.compress(bytes([128]))
 
     def record(**seconds: float) -> FileRecord:
-        return FileRecord("", 0, zlib.compress(bytes(1)), {name: (time, bits, True) for name, time in seconds.items()})
+        tests = {name: (time, bits, True) for name, time in seconds.items()}
+        return FileRecord("", 0, zlib.compress(bytes(1)), tests, attempts=1)
 
     cases = {f"cases[{number}]": number / 10 for number in range(5)}
     files = {"tests/near/test_a.py": record(**cases), "tests/near/test_b.py": record(slow=9.0)}
@@ -338,6 +339,21 @@ def test_what_did_not_pass_is_measured_again(tmp_path: Path, capfd: pytest.Captu
     (tree.root / "state").touch()
     coverage.measure(coverage.load(store), ["tests/test_a.py"], [tree], store)
     assert coverage.stale(coverage.load(store), root) == []
+
+
+def test_what_never_passes_is_measured_twice_until_its_file_changes(tmp_path: Path) -> None:
+    root, store = tmp_path / "project", tmp_path / "map.pickle"
+    write(root, SUMS, {"tests/test_a.py": "def test_it(): assert False\n"})
+    tree = copy_tree(root, tmp_path / "work", "pkg")
+    test_map = coverage.TestMap()
+    coverage.measure(test_map, ["tests/test_a.py"], [tree], store)
+    assert coverage.stale(test_map, root) == ["tests/test_a.py"]
+    coverage.measure(test_map, ["tests/test_a.py"], [tree], store)
+    assert coverage.stale(test_map, root) == []
+    for folder in (root, tree.root):
+        (folder / "tests/test_a.py").write_text("def test_that(): assert False\n")
+    coverage.measure(test_map, coverage.stale(test_map, root), [tree], store)
+    assert coverage.stale(test_map, root) == ["tests/test_a.py"]
 
 
 def test_a_package_with_a_pytest_plugin_is_measured(tmp_path: Path) -> None:

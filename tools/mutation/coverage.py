@@ -24,6 +24,9 @@ from tools.mutation.trees import Point, Tree, compile_counting, compile_plain
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
 FILE_SECONDS = 3600.0
+_MOST_ATTEMPTS = 2
+"""A test that fails on the busy machine may pass when it is measured again; others never do, such as those of
+`torch.compile`, which refuses the statements that measure."""
 _TURN_SECONDS = 0.5
 _AHEAD = (0, 2)
 """How many turns the cases of a test are ahead of others if its file is named after the module, or is of its
@@ -43,12 +46,13 @@ class Measurement:
 @dataclass
 class FileRecord:
     """The statements that the tests of a file execute, as packed indices into `TestMap.points`; `version` says which
-    statements existed."""
+    statements existed, `attempts` how often these tests were measured."""
 
     digest: str
     version: int
     collected: bytes
     tests: dict[str, tuple[float, bytes, bool]]
+    attempts: int
 
     def list_failures(self) -> list[str]:
         """Return the tests that failed or were skipped."""
@@ -84,11 +88,14 @@ def test_files(root: Path) -> list[str]:
 
 def stale(test_map: TestMap, root: Path) -> list[str]:
     """Return the test files to measure, and forget deleted ones: those that changed since they were measured, and those
-    with tests that did not pass then, because what stopped them may be gone. A file without tests could not be
-    imported."""
+    with tests that did not pass, until the last attempt. A file without tests could not be imported."""
     present = test_files(root)
     test_map.files = {name: record for name, record in test_map.files.items() if name in set(present)}
-    unfinished = {name for name, record in test_map.files.items() if not record.tests or record.list_failures()}
+    unfinished = {
+        name
+        for name, record in test_map.files.items()
+        if record.attempts < _MOST_ATTEMPTS and (not record.tests or record.list_failures())
+    }
     return [
         name
         for name in present
@@ -150,9 +157,11 @@ def _record(tree: Tree, name: str, places: Bits, test_map: TestMap) -> FileRecor
     def pack(hits: bytes) -> bytes:
         return _pack_bits(places[np.frombuffer(zlib.decompress(hits), np.uint8) != 0], len(test_map.points))
 
+    digest, before = _digest(tree.root / name), test_map.files.get(name)
     return FileRecord(
-        _digest(tree.root / name), len(test_map.versions) - 1, pack(records),
+        digest, len(test_map.versions) - 1, pack(records),
         {test: (seconds, pack(hits), outcome == "passed") for test, (seconds, hits, outcome) in tests.items()},
+        1 if before is None or before.digest != digest else before.attempts + 1,
     )  # fmt: skip
 
 
@@ -169,8 +178,7 @@ def _digest(path: Path) -> str:
 class Coverage:
     """Finds the tests that execute a statement, without those that fail on the unmodified tree.
 
-    A test that fails only while it is measured counts with what it executed until then: `torch.compile` refuses the
-    statements that measure.
+    A test that fails only while it is measured counts with what it executed until then.
     """
 
     def __init__(self, test_map: TestMap) -> None:

@@ -81,8 +81,12 @@ def test_all_problems_of_all_arrays_are_in_one_message() -> None:
 
 def test_a_grid_may_be_empty_only_with_an_empty_array() -> None:
     assert resolve_grid((0, 2), {}, {}, may_be_empty=True) == (0, 2)
-    assert resolve_grid(lambda n: -(-n // 4), {"n": 9}, {}) == (3,)
-    for grid, env in (((0, 2), {}), (lambda n: n // 4, {"n": 3})):
+
+    def count_whole_blocks(n: int) -> int:
+        return n // 4
+
+    assert resolve_grid(count_whole_blocks, {"n": 9}, {}) == (2,)
+    for grid, env in (((0, 2), {}), (count_whole_blocks, {"n": 3})):
         with pytest.raises(PtxError, match="expected one to three positive integers") as excinfo:
             resolve_grid(grid, env, {})
         assert excinfo.value.diagnostics[0].help == "round up, as -(-n // 128) does; a grid may be empty if an array is"

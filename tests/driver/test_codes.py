@@ -21,7 +21,6 @@ NUMBERS = {
     },
     "calls.memory": {
         "_DEVICE_MEMORY": "CU_MEMORYTYPE_DEVICE", "_HOST_MEMORY": "CU_MEMORYTYPE_HOST",
-        "_POOL": "CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE",
     },
     "calls.modules": {"_ERROR_LOG": "CU_JIT_ERROR_LOG_BUFFER", "_ERROR_LOG_SIZE": "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES"},
     "calls.pools": {

@@ -63,6 +63,7 @@ def describe_run(module: Module, entry: manifest.Entry, name: str, max_steps: in
             module, entry.name, grid=run.grid, block=run.block, cluster=run.cluster, shared=run.smem,
             cooperative=run.cooperative, args=list_arguments(run, values), check="all", on_hazard="report",
             statistics=True, timeline=True, schedule=SCHEDULES[choice % 4], seed=choice % 3, max_steps=max_steps,
+            precision="hardware",
         )  # fmt: skip
     except PtxError as error:
         return describe_error(error)

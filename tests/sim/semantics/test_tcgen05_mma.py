@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyptx import PtxError
 from pyptx.isa.descriptors import InstructionDescriptor, ZeroColumnMask
 from pyptx.sim.semantics import tcgen05_mma
 from pyptx.tensormap import Swizzle
 from pyptx.types import from_name
+from tests.messages import raises
 from tests.sim import tensor as t
 
 Array = t.Array
@@ -337,7 +339,7 @@ def sparse_rows(random: np.random.Generator, kind: str, name: str, m: int) -> tu
     codes = t.draw_codes(random, name, (m, depth // 2))
     size = {"tf32": 2, "mxf4": 8, "mxf4nvf4": 8}.get(kind, 4)
     dense, numbers = np.zeros((m, depth)), t.values(codes, name)
-    choices = (0b0100, 0b1110) if size == 2 else (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110)
+    choices = (0b0100, 0b1110) if size == 2 else (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110, 0b0110)
     meta = random.choice(choices, (m, depth // size))
     for row, chunk in np.ndindex(*meta.shape):
         low, high = int(meta[row, chunk]) & 3, int(meta[row, chunk]) >> 2
@@ -407,3 +409,30 @@ def test_sparse_pair_uses_half_of_the_lanes() -> None:
     output = t.run(text, shared, tensor)
     actual = result(t.gather_result(output, place, m, n, COLUMN), "f32")
     np.testing.assert_array_equal(actual, dense @ t.values(y, "f16").T)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code", "selector", "message"),
+    [
+        ("f16", "f16", 0b0101, 1, "metadata 0b0101 of a chunk of A is not legal"),
+        ("i8", "s8", 0b0111, 0, "metadata 0b0111 of a chunk of A is not legal"),
+        ("tf32", "tf32", 0b0110, 0, "metadata 0b0110 of a chunk of A is not legal"),
+        ("i8", "s8", 0b0100, 1, "the sparsity selector of kind i8 must be 0, not 1"),
+    ],
+)
+def test_illegal_metadata_is_reported(kind: str, name: str, code: int, selector: int, message: str) -> None:
+    random, m, n = np.random.default_rng(11), 128, 8
+    codes, meta, _ = sparse_rows(random, kind, name, m)
+    meta[77, -1] = code
+    shared, tensor = np.zeros((1, SPACE), "u1"), np.zeros((1, 128, 512), "u4")
+    place = t.layout("D", n)
+    store_metadata(tensor[0], meta, kind, [place(row, 0)[1] for row in range(m)], selector)
+    first = t.place(shared[0], A_AT, encode_for_shared(codes, kind, name), Swizzle.B32)
+    second = t.place(
+        shared[0], 0, encode_for_shared(t.draw_codes(random, name, (n, 2 * K[kind])), kind, name), Swizzle.B128
+    )
+    d = "s32" if kind == "i8" else "f32"
+    bits = descriptor(kind, m, n, (name, name), d, sparse=True, sparsity_selector=selector)
+    text = instruction(f"tcgen05.mma.sp.cta_group::1.kind::{kind}", bits, str(first), second, meta="[%r6], ")
+    with raises(PtxError, match=message):
+        t.run(text, shared, tensor)

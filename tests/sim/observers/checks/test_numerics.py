@@ -129,6 +129,8 @@ WRAPS = [
     ("difference", f"mov.u32 %r1, -2147483648;\nsub.s32 %r2, %r1, %t; //@\n{MAIN}", ("-2147483649 does not",), 63, 1),
     ("shift", f"mov.u32 %r1, 0x30000000;\nshl.b32 %r2, %r1, 2; //@\n{MAIN}",
      ("a = 805306368, b = 2: 3221225472",), 64, 0),
+    ("shift by more than all bits", f"mov.u32 %r4, 40; mov.u32 %r1, 3;\nshl.b32 %r2, %r1, %r4; //@\n{MAIN}",
+     ("a = 3, b = 32: 12884901888 does not fit s32, 0 becomes part",), 64, 0),
     ("unsigned product", f"mov.u32 %r1, 70000;\nmul.lo.u32 %r2, %r1, %r1; //@\n{UNSIGNED}",
      ("4900000000 does not fit u32, 605032704",), 64, 0),
     ("unsigned sum", f"ld.global.u32 %r4, [%o]; and.b32 %r4, %r4, 0; or.b32 %r1, %r4, 0x90000000;\n"

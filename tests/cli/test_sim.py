@@ -113,6 +113,7 @@ def test_json_is_one_document(pyptx: Command) -> None:
     document = result.document
     (run,) = document["runs"]
     assert (document["entry"], document["failed_seed"], run["ok"]) == ("racy", 0, False)
+    assert "linked" not in document
     assert run["hazards"][0]["code"] == run["diagnostics"][0]["code"]
     assert run["stats"]["lanes"] == 64
     assert document["repeat"] == "pyptx sim racy.ptx --block 64 --arg 'u32[4]=zeros' --seed 0"

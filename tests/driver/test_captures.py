@@ -175,6 +175,16 @@ print(launch(add, 4, 256, a, b, c, 1000, stream=first))
     assert run(run_program, program) == f"{code} 2\n901 901\n(901, False) 0\n0\n"
 
 
+def test_no_stream_joins_an_invalid_capture(run_program: Run) -> None:
+    program = """\
+begin()
+record(event, first)
+print(try_call("cuStreamSynchronize", first), try_call("cuStreamWaitEvent", second, event, 0), get_status(second))
+print(end(), try_call("cuStreamWaitEvent", second, event, 0))
+"""
+    assert run(run_program, program) == "900 901 0\n(901, False) 907\n"
+
+
 def test_the_legacy_stream_cannot_wait_for_a_capture(run_program: Run) -> None:
     program = """\
 begin()

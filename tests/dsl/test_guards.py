@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -52,6 +53,18 @@ class Bare:
     """An object without a dictionary."""
 
     __slots__ = ("tile",)
+
+
+@dataclass
+class Sizes:
+    rows: int
+
+
+SIZES, LARGE = Sizes(4), Sizes(4)
+
+
+def use_comparison(x: Any) -> None:
+    reg.scalar(s32, int(SIZES == LARGE))
 
 
 BARE, NAMES, NAMESPACE = Bare(), {"a"}, types.SimpleNamespace(tile=4)
@@ -215,4 +228,15 @@ def test_guards_hold_until_an_attribute_of_a_class_changes(monkeypatch: pytest.M
     monkeypatch.setattr(Config, "other", 5, raising=False)
     assert are_kept(guards)
     monkeypatch.setattr(Config, "tile", 5)
+    assert not are_kept(guards)
+
+
+@pytest.mark.parametrize("owner", [SIZES, LARGE])
+def test_guards_hold_until_a_field_of_a_compared_dataclass_changes(
+    owner: Sizes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guards = list_guards(use_comparison)
+    assert guards
+    assert are_kept(guards)
+    monkeypatch.setattr(owner, "rows", 5)
     assert not are_kept(guards)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyptx import PtxError, Tile
-from pyptx.runtime.arguments import bind, check_undefined, resolve_grid
+from pyptx.runtime.arguments import bind, check_undefined, collect_scalars, resolve_grid
 from pyptx.runtime.arrays import Described
 from pyptx.types import bf16, f32
 
@@ -105,3 +106,19 @@ def test_an_empty_grid_writes_only_empty_outputs() -> None:
     (finding,) = excinfo.value.diagnostics
     assert finding.message == "the grid 0×2 is empty, so nothing would write `x`, `z`"
     assert finding.help == "pass arrays with the values as out="
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "expectation"),
+    [
+        ("u32", "n", "a number for .u32"),
+        ("b8[16]", "n", "16 bytes of a structure"),
+        ("b32", "n[3]", "12 bytes of a structure"),
+    ],
+)
+def test_an_array_stands_only_for_an_address(kind: str, name: str, expectation: str) -> None:
+    with pytest.raises(PtxError) as excinfo:
+        collect_scalars([(kind, name)], [np.zeros(4, np.float32)], {}, ())
+    assert excinfo.value.diagnostics[0].message == (
+        f"`{name}`: expected {expectation}, found an array, which is passed by its address"
+    )

@@ -143,6 +143,8 @@ def test_replacing_an_unknown_field_or_ordinal_is_an_error() -> None:
         replace_field(bytes(SIZE), "l2_promotion", 1)
     with pytest.raises(ValueError, match=r"`\.global_stride` must have an ordinal from 0 to 3, got 4"):
         replace_field(bytes(SIZE), "global_stride", 16, 4)
+    with pytest.raises(ValueError, match=r"`\.global_dim` must have an ordinal from 0 to 4, got -1"):
+        replace_field(bytes(SIZE), "global_dim", 16, -1)
     with pytest.raises(ValueError, match=r"`\.box_dim` must have an ordinal from 0 to 4, got 5"):
         replace_field(bytes(SIZE), "box_dim", 1, 5)
 

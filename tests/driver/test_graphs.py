@@ -236,9 +236,14 @@ first = add_node("Memset", [], pack_fill(a, ONE), 0, graph=other)
 second = add_node("Memset", [first], pack_fill(a, ONE), 0, graph=other)
 code, change, node = update(other)
 print(code, change, node == second)
+place, change = ctypes.c_uint64(7), ctypes.c_int(7)
+code = try_call("cuGraphExecUpdate", executable, other, ctypes.byref(place), ctypes.byref(change))
+print(code, change.value, place.value == second)
+code = try_call("cuGraphExecUpdate", executable, graph, ctypes.byref(place), ctypes.byref(change))
+print(code, change.value, place.value)
 """
     )
-    lines = ["(0, 0, 0) 0 5.0", "0 4.0", "(910, 2, 0)", "910 3 True", "910 2 True"]
+    lines = ["(0, 0, 0) 0 5.0", "0 4.0", "(910, 2, 0)", "910 3 True", "910 2 True", "910 2 True", "0 0 0"]
     assert run(run_program, program).splitlines() == lines
 
 

@@ -31,6 +31,28 @@ def test_a_kernel_computes_in_the_memory_of_the_device(run_program: Run) -> None
     assert (process.stdout, process.stderr) == ("0\n[1.0, 3.0, 1999.0]\n", "")
 
 
+def test_parameters_can_be_passed_in_one_buffer(run_program: Run) -> None:
+    program = """\
+import struct
+data = ctypes.create_string_buffer(struct.pack("<3QI", a, b, c, 1000), 28)
+buffer = 1, ctypes.addressof(data)
+
+def launch_with(*items):
+    options = (ctypes.c_void_p * (len(items) + 1))(*items, None)
+    return try_call("cuLaunchKernel", add, 4, 1, 1, 256, 1, 1, 0, None, None, options)
+
+exact, short = ctypes.c_size_t(28), ctypes.c_size_t(27)
+print(launch_with(*buffer), launch_with(*buffer, 2, ctypes.addressof(short)), launch_with())
+print(try_call("cuCtxSynchronize"))
+call("cuMemcpyDtoH_v2", values, c, size)
+print(values[1], launch_with(2, ctypes.addressof(exact), *buffer), try_call("cuCtxSynchronize"))
+"""
+    process = run_program(ADD + program + OUTPUT)
+    assert process.stdout == "1 1 1\n0\n0.0 0 0\n[1.0, 3.0, 1999.0]\n"
+    lines = [f"pyptx: cuLaunchKernel: `add` takes 28 bytes of parameters, the launch passes {n}" for n in (0, 27, 0)]
+    assert process.stderr.splitlines() == lines
+
+
 def test_a_variable_keeps_what_the_host_writes(run_program: Run) -> None:
     program = """\
 module = ctypes.c_uint64()
@@ -241,6 +263,21 @@ print(launch(add, 1, 32, a, b, c, 0, shared=49153), try_call("cuFuncSetAttribute
     limit = "pyptx: cuLaunchKernel: `add` asks for {} bytes of dynamic shared memory; the limit is 49152{}"
     raise_it = ", until the program raises the attribute MAX_DYNAMIC_SHARED_SIZE_BYTES of the function"
     assert process.stderr.splitlines() == [limit.format(49153, raise_it), limit.format(1 << 20, "")]
+
+
+def test_attributes_tell_the_cluster_that_a_kernel_requires(run_program: Run) -> None:
+    program = """\
+text = ".version 8.0 .target sm_90 .address_size 64 .entry other(.param .u64 x) {} {{ ret; }}"
+for rules in ("", ".explicitcluster", ".explicitcluster .reqnctapercluster 2, 3", ".reqnctapercluster 4"):
+    kernel, value = load(text.format(rules), "other"), ctypes.c_int(7)
+    values = []
+    for attribute in (10, 11, 12, 13):
+        call("cuFuncGetAttribute", ctypes.byref(value), attribute, kernel)
+        values.append(value.value)
+    print(values)
+"""
+    process = run_program(ADD + program)
+    assert process.stdout == "[0, 0, 0, 0]\n[1, 0, 0, 0]\n[1, 2, 3, 1]\n[0, 4, 1, 1]\n", process.stderr
 
 
 @pytest.mark.parametrize("order", ["sync", "deferred"])

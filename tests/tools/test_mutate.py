@@ -356,6 +356,33 @@ def test_what_never_passes_is_measured_twice_until_its_file_changes(tmp_path: Pa
     assert coverage.stale(test_map, root) == ["tests/test_a.py"]
 
 
+COMPILED = """\
+import torch
+from pkg.sums import larger
+def test_sizes():
+    compiled = torch.compile(lambda x: x * larger(x.shape[0], 2), fullgraph=True, backend="eager")
+    assert compiled(torch.ones(3)).tolist() == [3, 3, 3]
+def test_that_nothing_records():
+    assert type(larger.__globals__["__hit__"]).__name__ != "_Hits"
+"""
+
+
+def test_functions_that_pytorch_compiles_are_measured_in_the_second_attempt(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    write(root, SUMS, {"tests/test_a.py": COMPILED})
+    tree = copy_tree(root, tmp_path / "work", "pkg")
+    test_map = coverage.TestMap()
+    coverage.measure(test_map, ["tests/test_a.py"], [tree], root / "map.pickle")
+    assert test_map.files["tests/test_a.py"].list_failures() == ["tests/test_a.py::test_sizes"]
+    coverage.measure(test_map, ["tests/test_a.py"], [tree], root / "map.pickle")
+    assert test_map.files["tests/test_a.py"].list_failures() == []
+    tests = coverage.Coverage(test_map).rank_tests(Point("pkg/sums.py", "larger", "return a if a > b else b"))
+    assert [test.name for test in tests] == [
+        "tests/test_a.py::test_sizes",
+        "tests/test_a.py::test_that_nothing_records",
+    ]
+
+
 def test_a_package_with_a_pytest_plugin_is_measured(tmp_path: Path) -> None:
     """pytest compiles such packages itself, to rewrite their assertions, and ignores the instrumented files."""
     root = tmp_path / "project"

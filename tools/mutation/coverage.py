@@ -25,8 +25,8 @@ from tools.mutation.trees import Point, Tree, compile_counting, compile_plain
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
 FILE_SECONDS = 3600.0
 _MOST_ATTEMPTS = 2
-"""A test that fails on the busy machine may pass when it is measured again; others never do, such as those of
-`torch.compile`, which refuses the statements that measure."""
+"""A test that fails on the busy machine may pass when it is measured again; one that compiles functions with PyTorch
+passes only then, with statements that can be compiled. Others never do."""
 _TURN_SECONDS = 0.5
 _AHEAD = (0, 2)
 """How many turns the cases of a test are ahead of others if its file is named after the module, or is of its
@@ -149,7 +149,12 @@ def _record(tree: Tree, name: str, places: Bits, test_map: TestMap) -> FileRecor
     output = tree.folder / "record.pickle"
     output.unlink(missing_ok=True)
     (tree.root / "mutation_hits.bin").write_bytes(bytes(len(places)))
-    status = tree.run([name], {"MUTATION_RECORD": str(output)}, FILE_SECONDS)
+    digest, before = _digest(tree.root / name), test_map.files.get(name)
+    is_repeated = before is not None and before.digest == digest
+    environment = {"MUTATION_RECORD": str(output)}
+    if is_repeated and "torch" in (tree.root / name).read_text("utf-8"):
+        environment["MUTATION_COMPILED"] = "1"
+    status = tree.run([name], environment, FILE_SECONDS)
     if not output.exists():
         raise OSError(f"pytest {name} ended with {status} and no record:\n{(tree.folder / 'output.txt').read_text()}")
     records, tests = pickle.loads(output.read_bytes())
@@ -157,12 +162,14 @@ def _record(tree: Tree, name: str, places: Bits, test_map: TestMap) -> FileRecor
     def pack(hits: bytes) -> bytes:
         return _pack_bits(places[np.frombuffer(zlib.decompress(hits), np.uint8) != 0], len(test_map.points))
 
-    digest, before = _digest(tree.root / name), test_map.files.get(name)
-    return FileRecord(
-        digest, len(test_map.versions) - 1, pack(records),
-        {test: (seconds, pack(hits), outcome == "passed") for test, (seconds, hits, outcome) in tests.items()},
-        1 if before is None or before.digest != digest else before.attempts + 1,
-    )  # fmt: skip
+    measurements = {
+        test: (seconds, pack(hits), outcome == "passed") for test, (seconds, hits, outcome) in tests.items()
+    }
+    attempts = 1
+    if before is not None and is_repeated:
+        attempts += before.attempts
+        measurements |= {test: earlier for test, earlier in before.tests.items() if earlier[2]}
+    return FileRecord(digest, len(test_map.versions) - 1, pack(records), measurements, attempts)
 
 
 def _pack_bits(places: Bits, size: int) -> bytes:

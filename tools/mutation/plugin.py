@@ -31,7 +31,7 @@ class Recorder:
 
     def __init__(self, output: Path) -> None:
         # It exists only in instrumented copies.
-        self.hits: Any = importlib.import_module("mutation_hits").hits
+        self.hits: Any = importlib.import_module("mutation_hits").memory
         self.output = output
         self.import_hits: bytes | None = None
         self.outcomes: dict[str, str] = {}

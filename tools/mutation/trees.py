@@ -25,10 +25,25 @@ from tools.tidy import list_files
 PLUGIN = Path(__file__).with_name("plugin.py")
 HUNG = 124
 HITS = """\
-import mmap, pathlib
+import mmap, os, pathlib
 with pathlib.Path(__file__).with_suffix(".bin").open("r+b") as _file:
-    hits = mmap.mmap(_file.fileno(), 0)
+    memory = mmap.mmap(_file.fileno(), 0)
+hits = memory
+if "MUTATION_COMPILED" in os.environ:
+    import torch
+
+    @torch._dynamo.assume_constant_result
+    def _record(place):
+        memory[place] = 1
+
+    class _Hits:
+        def __setitem__(self, place, value):
+            _record(place)
+
+    hits = _Hits()
 """
+"""`torch.compile` refuses functions that write to mapped memory. With the variable, it calls `_record` itself while it
+compiles; each statement takes longer."""
 _HEADER = "from mutation_hits import hits as __hit__"
 
 

@@ -189,6 +189,13 @@ def test_a_branch_divides_the_warps_that_it_splits_and_no_others(divider: str, r
     assert bool(findings) is warns
 
 
+@pytest.mark.parametrize(("last", "warns"), [(990, True), (991, False), (1022, True)])
+def test_a_branch_divides_the_last_warp_of_the_largest_block(last: int, warns: bool) -> None:
+    divider = _ONE_THREAD.replace("128", "1023")
+    remainder = f"setp.gt.s32 %p1, %r0, {last};"
+    test_a_branch_divides_the_warps_that_it_splits_and_no_others(divider, remainder, warns)
+
+
 def _write_numbers(count: int) -> str:
     """Write that many numbers other than 0 into one register."""
     return "".join(f"mov.u32 %r10, {number};" for number in range(1, count + 1))

@@ -292,6 +292,21 @@ def test_styles_say_what_stands_before_statements() -> None:
     )
 
 
+def test_styles_say_what_stands_in_guarded_statements() -> None:
+    """A form holds for guards of its own kind only."""
+
+    def write() -> None:
+        for guard in ("%p1", "%p2"):
+            ptx.inst.bra("L", pred=guard)
+            ptx.inst.bra("L", pred=ptx.op.negated(guard))
+        ptx.inst.bra("L")
+
+    guarded = "@%p1  bra L;\n@!%p1 bra L;\n@%p2  bra L;\n@!%p2 bra L;\nbra L;\n"
+    negated = "@%p1 bra L;\n@!%p1  bra L;\n@%p2 bra L;\n@!%p2  bra L;\nbra L;\n"
+    assert body(write, forms={"@ bra": {2: "  "}}) == guarded
+    assert body(write, forms={"@! bra": {3: "  "}}) == negated
+
+
 def test_directives_as_statements() -> None:
     def write() -> None:
         ptx.directive("loc", 1, 2, 3, function_name=("f", 4), inlined_at=(1, 9, 3))
@@ -460,6 +475,10 @@ EXACT: list[tuple[Callable[[], Any], str, str, str | None]] = [
     (lambda: ptx.module((8, 7), []), "PTX0821", "a module needs a target, such as 'sm_90a'", None),
     (lambda: ptx.module(cast(Any, (8, 7, 1)), "sm_90a"), "PTX0821",
      "a version must be (8, 7) or '8.7', found (8, 7, 1) (tuple)", None),
+    (lambda: ptx.module("8.7", "sm 90a"), "PTX0815",
+     "expected a PTX name (letters, digits, `_`, `$`; `%` only first), found 'sm 90a' (str)", None),
+    (lambda: ptx.module("8.7", ["sm_90a", "debug;"]), "PTX0815",
+     "expected a PTX name (letters, digits, `_`, `$`; `%` only first), found 'debug;' (str)", None),
     (lambda: ptx.module("8.x", "sm_90a"), "PTX0821", "a version must be (8, 7) or '8.7', found '8.x' (str)", None),
 ]  # fmt: skip
 

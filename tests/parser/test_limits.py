@@ -11,6 +11,7 @@ from pyptx.emitter import emit
 from pyptx.ir import Instruction, diff_modules, evaluate, module_tokens, normalize_module, parts_of, strip_layout, visit
 from pyptx.ir.operands import text_of
 from pyptx.parser import PtxSyntaxError, parse
+from pyptx.parser.fast import get_tables
 from tests.messages import assert_listed
 
 HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
@@ -69,6 +70,14 @@ def test_more_operands_than_a_table_holds_are_read() -> None:
     moves = [statement for statement in visit(module) if isinstance(statement, Instruction) and statement.operands]
     assert [text_of(move.operands[0]) for move in moves] == [f"%r{number}" for number in range(count)]
     assert parse(kernel("    mov.b32 %r1, 2;")) == parse(kernel("mov.b32 %r1,2;"))
+
+
+def test_texts_share_tables_until_they_are_full() -> None:
+    tables = get_tables()
+    parse(kernel("    mov.b32 %r1, 2;"))
+    assert get_tables() is tables
+    parse(kernel("\n".join(f"    mov.b32 %r{number}, 1;" for number in range(1 << 16))))
+    assert get_tables() is not tables
 
 
 LONG: dict[str, Callable[[int], str]] = {

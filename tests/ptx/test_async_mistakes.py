@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from pyptx import PtxError, ptx, reg, smem
-from pyptx.types import b32, b64, f16, f32, pred, s32, u16, u32
-from tests.dsl.tracing import assert_rejected, make_kernel, text_of
+from pyptx.types import PtxType, b32, b64, f16, f32, pred, s32, u16, u32, u64
+from tests.dsl.tracing import assert_rejected, code, make_kernel, text_of
 from tests.messages import raises
 from tests.ptx.async_calls import Operands
 
@@ -134,6 +135,19 @@ def test_a_barrier_outside_its_ring(index: Any) -> None:
 
     with raises(PtxError, match="has barriers 0 to 1"):
         make_kernel(body).ptx()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "product"), [(u32, "mad.lo.u32 %r2, %r1, 8, %r0;"), (u64, "mad.wide.u32 %rd1, %r0, 8, %rd0;")]
+)
+def test_a_stage_in_a_register_is_added_to_a_base_of_either_width(dtype: PtxType, product: str) -> None:
+    def body() -> None:
+        base, stage = reg.scalar(dtype, init=64), reg.scalar(u32, init=1)
+        ptx.mbarrier.array(base, 16, 2)[stage].init(1)
+
+    statements = code(body)
+    assert product in statements
+    assert re.fullmatch(r"mbarrier\.init\.shared(::cta)?\.b64 \[%rd?[12]\+16\], 1;", statements[-1])
 
 
 def test_a_ring_that_is_nowhere() -> None:

@@ -88,6 +88,14 @@ istypep.texref %p1, %rd1; selp.b32 %r12, 1, 0, %p1; mov.b32 %r13, 0;"""
     assert got.tolist() == [[is_forced, 1, 0, 0]] * 2
 
 
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_variable_says_whether_it_forces_texel_coordinates(value: int) -> None:
+    declarations = f".global .samplerref s = {{ force_unnormalized_coords = {value} }};\n"
+    body = """txq.force_unnormalized_coords.b32 %r10, [s]; mov.b32 %r11, 0; mov.b32 %r12, 0; mov.b32 %r13, 0;"""
+    got = run(body, 0, np.zeros((1, 4), np.uint32), globals=declarations, mode=", texmode_independent")
+    assert got.tolist() == [[value, 0, 0, 0]]
+
+
 def test_offsets_of_integer_coordinates() -> None:
     """Offsets are added before the address mode applies, here to the edge."""
     image = np.random.default_rng(1).integers(0, 1 << 32, (2, 6, 9), np.uint32)

@@ -273,6 +273,17 @@ def test_layouts_of_statements_blocks_and_inline_assembly() -> None:
     )
 
 
+def test_a_block_in_inline_assembly_leaves_it_as_it_was() -> None:
+    def write() -> None:
+        with ptx.inline_asm():
+            with ptx.block(), ptx.inline_asm():
+                ptx.inst.ret()
+            ptx.inst.exit()
+        ptx.inst.ret()
+
+    assert body(write, asm=ptx.Style("  ")).splitlines()[-3:] == ["  exit;", "\t// end inline asm", "ret;"]
+
+
 def test_a_layout_with_other_gaps_than_the_statement_sets_the_outer_ones() -> None:
     def write() -> None:
         ptx.layout(" ", "ignored", " // index\n")

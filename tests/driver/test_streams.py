@@ -106,6 +106,26 @@ def test_races_between_streams_are_found_in_every_order(run_program: Run, order:
     check_scenes(run_program, SCENES, order)
 
 
+def test_a_use_of_memory_and_its_allocation_or_free_are_named_in_either_order(run_program: Run) -> None:
+    program = """\
+from scenes import *
+begin("")
+memory = ask("cuMemAllocAsync", size, first)
+fill(memory, second)
+begin("")
+memory = ask("cuMemAllocAsync", size, first); join(first, second)
+fill(memory, second)
+call("cuMemFreeAsync", memory, first)
+"""
+    text = re.sub(r"0x[0-9a-f]{7,}", "0x…", run_program(program).stderr)
+    assert [line.partition("frees it: ")[2] for line in text.splitlines() if line.startswith("error")] == [
+        "the memset of 1 × 1000 × 4 bytes at 0x… to 0x0 at program.py:4 writes 4000 bytes of allocation 6 from "
+        "program.py:3, from byte 0; nothing orders it and the allocation of 4000 bytes at 0x… at program.py:3",
+        "the memset of 1 × 1000 × 4 bytes at 0x… to 0x0 at program.py:7 writes 4000 bytes of allocation 7 from "
+        "program.py:6, from byte 0; nothing orders it and the free of 0x… at program.py:8",
+    ]
+
+
 def test_memory_that_nothing_has_written_is_found(run_program: Run) -> None:
     check_scenes(run_program, UNINITIALIZED, "deferred")
 

@@ -286,6 +286,11 @@ FP8: dict[str, Any] = {"shape": (64, 8, 32), "dtype_a": e4m3, "dtype_b": e4m3}
 MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
     ("shape of two", _wrong(shape=(64, 8)), "PTX0818", "(m, n, k)"),
     ("type that is none", _wrong(dtype_a="bf61"), "PTX0818", "pyptx.types"),
+    ("row in a register",
+     lambda d, x, _: ptx.wgmma.mma_async(
+         **DENSE, d=d, a=x, b=smem.wgmma_tile(bf16, (64, 64), name="t")[reg.alloc(u32)]
+     ),
+     "PTX0818", "`t` starts on 128"),
     ("too few accumulators", _wrong(shape=(64, 16, 16)), "PTX0201", "8 elements"),
     ("transposed fp8", _wrong(**FP8, trans_b=1), "PTX0818", "has no `transpose_b`"),
     ("metadata missing", _wrong(sparsity_selector=1), "PTX0818", "has no `selector`"),

@@ -36,6 +36,7 @@ def test_a_long_launch_is_named_at_growing_intervals(is_terminal: bool, monkeypa
     monkeypatch.setattr(progress, "_STEP", 0.01)
     with progress.announce("`gemm`, grid (32, 4, 1)\x1b"):
         assert screen.is_full.wait(60)
+        assert vars(progress)["_CLOCK"].due >= 0.01 * 2**3
     lines = screen.getvalue().splitlines()
     assert lines[0].startswith("pyptx: simulating `gemm`, grid (32, 4, 1)\\x1b: 0")
     assert len(lines) >= 3

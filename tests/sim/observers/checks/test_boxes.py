@@ -11,7 +11,7 @@ import pytest
 from pyptx import sim
 from pyptx.parser import parse
 from pyptx.sim.hazards import Finding
-from pyptx.tensormap import ElementType, TensorMap
+from pyptx.tensormap import ElementType, Im2col, TensorMap
 from tests.sim.kernels import HEAD
 
 KERNEL = """.visible .entry k(.param .align 128 .b8 a[128], .param .align 128 .b8 b[128])
@@ -107,3 +107,29 @@ def test_a_grid_that_is_rounded_up_is_reported_only_to_who_asks(
 def test_who_asks_for_other_classes_hears_nothing() -> None:
     assert find_in_copy((64, 256), (2, 4), load="%y, %x", check="races") == []
     assert [finding.rule.code for finding in find_in_copy((64, 256), (2, 5), check="unused")] == ["PTX0978"] * 2
+
+
+PIXELS = """.visible .entry k(.param .align 128 .b8 a[128])
+{
+.reg .b32 %t, %x; .reg .b64 %a; .reg .b16 %h; .reg .pred %p0, %p1;
+.shared .align 128 .b8 tile[128]; .shared .align 8 .b64 bar;
+mov.u32 %t, %tid.x; setp.eq.u32 %p0, %t, 0;
+@%p0 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+mov.b64 %a, a; cvta.param.u64 %a, %a; mov.u16 %h, 0;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
+@%p0 cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes
+    [tile], [%a, {0, 0, IMAGE}], [bar], {%h};
+w: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra w;
+mov.u32 %x, tile; mad.lo.u32 %x, %t, 4, %x; ld.shared.b32 %x, [%x];
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize("image", [2, 3])
+def test_pixels_beyond_the_last_image_are_padding(image: int) -> None:
+    tensor = TensorMap(ElementType.F32, 0, (8, 6, 3), (32, 192), (), im2col=Im2col((-1,), (0,), 8, 4))
+    source = sim.Tensor(np.ones((3, 6, 8), np.float32), tensor)
+    text = HEAD + PIXELS.replace("IMAGE", str(image))
+    hazards = sim.run(parse(text), block=32, args=[source], check="all,unused", on_hazard="report").hazards
+    assert [str(finding) for finding in hazards] == []

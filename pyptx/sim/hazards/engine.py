@@ -104,7 +104,6 @@ class Hazards:
             stride=stride,
             slots=slots,
             cluster=cluster,
-            shared_bytes=shared_bytes,
             shared_stride=shared_stride,
             shared=Shadow(slots * shared_stride, True, "shared"),
             tensor=Shadow(slots * TENSOR_BYTES if tensor else 0, True, "tensor memory"),

@@ -94,7 +94,6 @@ class Grid:
     stride: int
     slots: int
     cluster: int
-    shared_bytes: int
     shared_stride: int
     shared: Shadow
     tensor: Shadow

@@ -61,8 +61,7 @@ def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     state.barriers.remove_lanes(lanes)
     state.clusters.live -= np.bincount(state.clusters.find_cluster(lanes), minlength=len(state.clusters.live))
     state.clusters.advance_phase()
-    if state.registers is not None:
-        return_registers(state, lanes.sel)
+    return_registers(state, lanes.sel)
     if state.live:
         release(state)
 

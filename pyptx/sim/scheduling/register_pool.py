@@ -34,16 +34,8 @@ def request_registers(state: State, block: Block, depth: int, lanes: Lanes) -> L
         shape = state.shape
         pool = state.registers = RegisterPool(np.full(shape.warps * shape.ctas, entry), np.zeros(shape.ctas, np.int64))
         return_registers(state, np.flatnonzero(~state.alive))
-    step = block.steps[0]
-    instruction, count = step.instruction, read_count(block)
-    if instruction.predicate is not None:
-        running, remaining = lanes.split(state.read_guard(step, block, lanes))
-        if remaining is not None:
-            state.push(depth, block.pc + 1, remaining)
-        if running is None:
-            return None
-        lanes = running
-    if ".inc" in instruction.modifiers:
+    count = read_count(block)
+    if ".inc" in block.steps[0].instruction.modifiers:
         pool.waiters.append(Waiter(lanes, block.pc + 1, depth, block.pc))
         grant_registers(state, pool)
         return None
@@ -91,5 +83,4 @@ def return_registers(state: State, exited: Any) -> None:
         thread, cta = warp // shape.ctas * 32, warp % shape.ctas
         if not state.alive[thread * shape.ctas + cta : (thread + 32) * shape.ctas : shape.ctas].any():
             pool.free[cta] += int(pool.counts[warp]) * 32
-            pool.counts[warp] = 0
     grant_registers(state, pool)

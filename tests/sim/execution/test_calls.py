@@ -80,6 +80,34 @@ def test_arguments_and_results_of_128_bits(code: str, low: object, high: object)
     np.testing.assert_array_equal(found[:, 1], high)
 
 
+@pytest.mark.parametrize("kind", ["b8", "u8", "s8", "b16", "u16", "s16", "f32"])
+def test_a_parameter_narrower_than_the_register_takes_its_low_bits(kind: str) -> None:
+    """The function returns the parameter with what lies beside it."""
+    bits = int(kind[1:])
+    body = f"ld.param.b{bits} %h, [p]; st.param.b{bits} [r], %h;"
+    module = parse(f""".version 9.0
+.target sm_90
+.address_size 64
+.func (.param .{kind} r) same(.param .{kind} p) {{ .reg .b{max(bits, 16)} %h; {body} ret; }}
+.visible .entry k(.param .u64 out)
+{{
+.reg .b32 %t, %n; .reg .b64 %o; .reg .b{max(bits, 16)} %h, %g; .reg .f32 %f;
+mov.u32 %t, %tid.x; ld.param.u64 %o, [out]; mad.wide.u32 %o, %t, 4, %o;
+mad.lo.u32 %n, %t, 77, 40000; cvt.u{max(bits, 16)}.u32 %h, %n; mov.b{max(bits, 16)} %g, 0;
+call (%g), same, (%h);
+cvt.u32.u{max(bits, 16)} %n, %g; st.global.b32 [%o], %n;
+ret;
+}}
+""")
+    out = np.zeros(40, np.int64).astype(np.uint32)
+    sim.run(module, block=40, args=[out])
+    expected = 77 * T + 40000
+    if bits == 8:
+        low = expected & 0xFF
+        expected = np.where((kind == "s8") & (low > 127), low | 0xFF00, low)
+    np.testing.assert_array_equal(out, expected & (1 << max(bits, 16)) - 1)
+
+
 @pytest.mark.parametrize("call", ["call (%n), %f, (%n);", "call %f;"])
 def test_a_call_through_a_register_without_a_prototype_is_illegal(call: str) -> None:
     with raises(PtxError) as caught:

@@ -47,6 +47,25 @@ def test_a_run_names_the_instructions_whose_last_bits_may_differ() -> None:
     assert str(result.coverage).endswith("not modeled: timing, the last bits of sin.approx.f32")
 
 
+@pytest.mark.parametrize(("count", "more"), [(0, None), (1, ""), (3, ""), (4, " and 1 more"), (6, " and 3 more")])
+def test_a_coverage_names_three_instructions(count: int, more: str | None) -> None:
+    names = tuple(f"op{index}" for index in range(count))
+    coverage = results.Coverage("lazy", 5, ("races",), ("async", "proxies"), names)
+    end = "" if more is None else f", the last bits of {', '.join(names[:3])}{more}"
+    start = "covers one input in one order (schedule lazy)"
+    assert str(coverage) == f"{start}; hazards not checked: async, proxies; not modeled: timing{end}"
+    assert coverage.describe("9 orders").startswith("covers one input in 9 orders; hazards not checked")
+
+
+def test_the_counts_of_a_run_are_text_and_json() -> None:
+    stats = results.Stats(instructions=7, lane_instructions=200, lanes=32, approximate={"sin", "ex2"})
+    assert str(stats) == "32 threads, 7 group instructions, 200 of threads\napproximate: ex2, sin"
+    numbers = {"instructions": 7, "lane_instructions": 200, "lanes": 32}
+    assert stats.as_json() == {**numbers, "approximate": ["ex2", "sin"]}
+    stats.approximate.clear()
+    assert str(stats) == "32 threads, 7 group instructions, 200 of threads"
+
+
 def test_findings_are_in_the_words_and_in_the_cell() -> None:
     result = sim.run(RACY, block=64, args=[np.zeros(64, np.uint32)], on_hazard="report")
     assert "1 hazard (PTX0901), out uint32[64]" in repr(result)

@@ -194,6 +194,26 @@ def test_modules_of_several_versions_and_targets_run_on_the_newest() -> None:
     )
 
 
+def test_modules_without_a_target_of_their_own_keep_their_options() -> None:
+    modules = [module(".visible .global .u32 x;"), module(".visible .global .u32 y;")]
+    modules = [part.replace(target=part.target.replace(targets=("debug", "texmode_unified"))) for part in modules]
+    assert sim.link(modules).target.targets == ("debug", "texmode_unified")
+
+
+@pytest.mark.parametrize(
+    ("versions", "expected"), [(("8.8", "8.10"), "8.10"), (("9.0", "8.10"), "9.0"), (("7.8", "8.0"), "8.0")]
+)
+def test_linked_modules_have_the_newest_version(versions: tuple[str, str], expected: str) -> None:
+    texts = (".visible .global .u32 x;", ".visible .global .u32 y;")
+    modules = [module(text) for text in texts]
+    modules = [
+        part.replace(version=part.version.replace(major=int(text.split(".")[0]), minor=int(text.split(".")[1])))
+        for part, text in zip(modules, versions, strict=True)
+    ]
+    version = sim.link(modules).version
+    assert f"{version.major}.{version.minor}" == expected
+
+
 def test_what_does_not_link_names_both_places_and_a_remedy() -> None:
     modules = [module(".visible .global .u32 x = 1;" + entry(READ)), module("\n.visible .global .u32 x = 2;")]
     with raises(PtxError) as excinfo:

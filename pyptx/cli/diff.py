@@ -210,7 +210,8 @@ def _print_changes(changes: Sequence[Change], original: str, new_name: str, rena
                 escape_unprintable(f"+ {row.text}    [{_format_place(row)}]" if _format_place(row) else f"+ {row.text}")
             )
         if not change.new and change.after is not None:
-            print(escape_unprintable(f"  (after {_format_place(change.after)}: {change.after.text})"))
+            place = _format_place(change.after)
+            print(escape_unprintable(f"  (after {f'{place}: ' if place else ''}{change.after.text})"))
 
 
 def _convert_to_json(change: Change) -> dict[str, Any]:

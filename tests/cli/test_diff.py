@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 
+from pyptx import ptx, reg
+from pyptx.cli import main
 from pyptx.cli.diff import Change, Row, find_differences, list_rows, match_registers
 from pyptx.parser import parse
+from pyptx.types import u32
+from tests.dsl.tracing import make_kernel
 
 
 def apply(old: list[Row], changes: list[Change]) -> list[str]:
@@ -84,3 +89,119 @@ def test_every_block_has_a_row_that_closes_it_and_the_module_none() -> None:
     texts = [row.text for row in list_rows(module)]
     assert texts[-5:-1] == ["{", "ret;", "}", "}"]
     assert texts[-1].startswith(".global")
+
+
+HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+
+def kernel(body: str) -> str:
+    """Return a module whose kernel's body starts on line 7."""
+    return f"{HEAD}.entry k()\n{{\n.reg .b32 %r<9>;\n{body}}}\n"
+
+
+def test_statements_are_spaced_alike() -> None:
+    body = """.reg .pred %p; .reg .b64 %rd<2>;
+        L :
+        @ ! %p  bra.uni L;
+        @%p st.global.v2.u32 [ %rd1 + 4 ] ,{%r1,%r2};
+        mad.lo.s32 %r1,%r2 , %r3,-1;
+        trap ;
+        bar.sync 0;
+    """
+    assert [row.text for row in list_rows(parse(kernel(body)))] == [
+        ".version 8.0", ".target sm_90", ".address_size 64", ".entry k ( ) {", ".reg .b32 %r < 9 > ;",
+        ".reg .pred %p ;", ".reg .b64 %rd < 2 > ;", "L:", "@!%p bra.uni L;",
+        "@%p st.global.v2.u32 [%rd1+4], {%r1, %r2};", "mad.lo.s32 %r1, %r2, %r3, -1;", "trap;", "bar.sync 0;", "}",
+    ]  # fmt: skip
+
+
+def test_a_traced_kernel_has_the_rows_of_its_text() -> None:
+    def body() -> None:
+        with ptx.scope():
+            with ptx.expr():
+                x = reg.scalar(u32, 1) + 2
+            with ptx.if_(x == 3), ptx.scope():
+                ptx.inst.bar.sync(1)
+        ptx.inst.bar.sync(2)
+
+    traced = make_kernel(body)
+    assert "BEGIN expr" in traced.ptx()
+    rows = list_rows(traced.module())
+    assert [row.text for row in rows] == [row.text for row in list_rows(parse(traced.ptx()))]
+    assert [row.origin is None for row in rows if row.text in ("{", "}", "bar.sync 1;")] == [
+        False, False, False, True, True, True,
+    ]  # fmt: skip
+
+
+PRINTED = {
+    "a register has another number": (
+        "mov.u32 %r1, 1;\n", "mov.u32 %r2, 1;\n", "b.ptx emits the same statements as a.ptx, with 1 register renamed\n",
+    ),
+    "another number and another statement": (
+        "mov.u32 %r1, 1;\nmov.u32 %r3, %r1;\nbar.sync 0;\n", "mov.u32 %r2, 1;\nmov.u32 %r4, %r2;\nbar.sync 1;\n",
+        "2 registers renamed; the other changes are:\n- bar.sync 0;    [a.ptx line 9]\n+ bar.sync 1;    [line 9]\n",
+    ),
+    "a block is removed": (
+        "{\nbar.sync 0;\n}\n", "bar.sync 0;\n",
+        "- {    [a.ptx line 7]\n  (after line 6: .reg .b32 %r < 9 > ;)\n- }\n  (after line 7: bar.sync 0;)\n",
+    ),
+    "a block is added": ("bar.sync 0;\n", "{\nbar.sync 0;\n}\n", "+ {    [line 7]\n+ }\n"),
+    "a statement after a block is removed": (
+        "{\nbar.sync 0;\n}\nbar.sync 1;\n", "{\nbar.sync 0;\n}\n", "- bar.sync 1;    [a.ptx line 10]\n  (after })\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_is_printed_of_changes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after, expected = PRINTED[name]
+    monkeypatch.chdir(tmp_path)
+    Path("a.ptx").write_text(kernel(before))
+    Path("b.ptx").write_text(kernel(after))
+    status = main(["diff", "a.ptx", "b.ptx"])
+    assert (status, *capsys.readouterr()) == (int("emits the same" not in expected), expected, "")
+
+
+KERNELS = f"""
+from pyptx.parser import parse
+class Text:
+    def __init__(self, number):
+        self.number = number
+    def ptx(self):
+        return {HEAD!r} + f".entry k() {{{{ bar.sync {{self.number}}; }}}}"
+    def module(self):
+        return parse(self.ptx())
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "status", "problem"),
+    [
+        ("a = Text(0)", "", 0, ""), ("b = Text(1)", "", 1, ""), ("a, b = Text(0), Text(1)", "--name a", 0, ""),
+        ("a, b = Text(0), Text(1)", "--name b", 1, ""), ("a, b, module = Text(1), Text(1), Text(0)", "", 0, ""),
+        ("a, b = Text(0), Text(1)", "", 2, "no module or kernel found"), ("", "", 2, "no module or kernel found"),
+        ("a = Text(0)", "--name c", 2, "no module or kernel c found"),
+        ("a = Text(0)", "--name Text", 2, "no module or kernel Text found"),
+        ("module = None\na = Text(0)", "", 0, ""),
+    ],
+)  # fmt: skip
+def test_which_kernel_of_a_file_is_compared(
+    lines: str, words: str, status: int, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("a.ptx").write_text(HEAD + ".entry k() { bar.sync 0; }")
+    Path("b.py").write_text(KERNELS + lines)
+    assert main(["diff", "a.ptx", "b.py", *words.split()]) == status
+    out, err = capsys.readouterr()
+    assert err == (f"pyptx: b.py: {problem}; name the variable with --name\n" if problem else "")
+    assert out.startswith(("b.py emits the same", "- bar.sync 0;", "")[status])
+
+
+def test_of_two_files_that_are_wrong_the_worse_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wrong.ptx").write_text(HEAD + ".entry k() { bar.sync 0 }")
+    Path("empty.py").write_text("")
+    assert main(["diff", "wrong.ptx", "empty.py"]) == 2

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import f32, pred, s32, s64, u32, u64
 from tests.dsl.tracing import assert_accepted, assert_rejected, code, make_kernel
 
@@ -331,6 +332,51 @@ def test_a_counted_loop_is_no_list() -> None:
     assert sum(line.startswith("bra") for line in code(empty)) == 0
     assert sum(line.startswith("@%p") for line in code(empty)) == 3
     assert sum(line.startswith("bar.sync") for line in code(iterate)) == 3
+
+
+def test_a_counted_loop_that_python_leaves_inside_a_block_is_what_is_reported() -> None:
+    def body() -> None:
+        with ptx.if_(reg.scalar(pred, 1)):
+            for _ in ptx.range_(8):  # here
+                break
+
+    assert_rejected(body, "PTX0812", "`ptx.range_` ended tracing")
+
+
+def test_a_counted_loop_that_failed_is_no_loop_to_break() -> None:
+    def exception() -> None:
+        with suppress(KeyError), ptx.if_(reg.scalar(pred, 1)):
+            for _ in ptx.range_(8):
+                raise KeyError
+        ptx.break_()  # here
+
+    def misuse() -> None:
+        with suppress(PtxError):
+            list(ptx.range_(8))
+        ptx.break_()  # here
+
+    for body in (exception, misuse):
+        assert_rejected(body, "PTX0810", "`ptx.break_()` outside a loop")
+
+
+def test_a_counted_loop_may_be_passed_to_a_function_that_writes_its_body() -> None:
+    def body() -> None:
+        list(map(lambda _: ptx.bar.sync(0), ptx.range_(3)))  # noqa: C417
+
+    assert code(body) == [
+        "mov.s32 %r0, 0;", "$range:", "bar.sync 0;", "add.s32 %r0, %r0, 1;", "setp.lt.s32 %p0, %r0, 3;",
+        "@%p0 bra $range;",
+    ]  # fmt: skip
+
+
+def test_a_counted_loop_that_failed_leaves_only_its_counter() -> None:
+    def body() -> None:
+        with suppress(PtxError):
+            list(ptx.range_(8))
+        with ptx.if_(reg.scalar(pred)):
+            ptx.bar.sync(0)
+
+    assert code(body) == ["mov.s32 %r0, 0;", "@!%p0 bra $if1_else;", "bar.sync 0;", "$if1_else:"]
 
 
 def test_a_pragma_brings_the_version_that_it_needs() -> None:

@@ -21,6 +21,9 @@ from pyptx.cli.sim_arguments import (
     require_room,
     shorten,
 )
+from pyptx.sim import Tensor
+from pyptx.tensormap import Swizzle, TensorMap, element_type
+from pyptx.types import f32
 
 SPECS: dict[str, tuple[str, str]] = {
     "infinite bounds": ("f32[4]=uniform(0,inf)", "the range from 0 to inf is not finite"),
@@ -170,3 +173,67 @@ def test_columns_first_and_bytes_are_read(tmp_path: Path) -> None:
 def test_text_of_100_characters_is_shown_whole() -> None:
     assert shorten("x" * 100) == "x" * 100
     assert shorten("x" * 101) == f"{'x' * 100}…"
+
+
+VALUES: dict[str, float] = {
+    "i8=-128": -128, "i8=127": 127, "u8=0": 0, "u8=255": 255, "b16=65535": 65535, "i32=-0x10": -16, "s32=0b11": 3,
+    "i32=0x" + "0" * 97 + "1": 1, "f32=" + "0" * 99 + "1": 1, "f16=65504": 65504, "f16=65519": 65504,
+    "f32=-inf": -np.inf, "f64=1e300": 1e300, "i32=randint(3,4)": 3, "f32=randint(5,6)": 5, "u64=randint(0,1)": 0,
+    "f64=randint(-9223372036854775808,-9223372036854775807)": -(2.0**63),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_the_value_of_a_number(text: str) -> None:
+    value = make_value(parse_argument(text), (0, 0))
+    assert isinstance(value, np.generic)
+    assert value.item() == VALUES[text]
+
+
+REFUSALS = {
+    "i8=-129": "-129 does not fit into i8", "i8=128": "128 does not fit into i8",
+    "u8=-1": "-1 does not fit into u8", "u8=256": "256 does not fit into u8",
+    "f16=65520": "65520 does not fit into f16", "f16[2]=uniform(65520,65530)": "values up to 655",
+    "i32=0x" + "0" * 98 + "1": "the number has 101 characters; at most 100 are allowed",
+    "f32=" + "0" * 100 + "1": "the number has 101 characters; at most 100 are allowed",
+    "u32[1]=randint(0,4294967297)": "integers from 0 to 4.29497e+09 do not fit into u32",
+    "i8[1]=randint(-129,0)": "integers from -129 to -1 do not fit into i8",
+    "f32[1]=randint(0,9223372036854775809)": "integers from 0 to 9.22337e+18 do not fit into f32",
+    "i8[1]=randint(4,4)": "4 is not below 4",
+    "u8[4294967297]=zeros": "more than 4 GiB", "u8[999999999999999999]=zeros": "more than 4 GiB",
+    "u8[1000000000000000000]=zeros": "the shape [1000000000000000000] is not a list of positive integers",
+    "f32[4,8]=zeros map(box=2x4, swizzle=16B)":
+        "expected a box of 2 sizes and one of the swizzles none, 32B, 64B, 128B",
+    "i8[8]=zeros map(box=8)": "expected a box of 1 sizes and one of the swizzles none, 32B, 64B, 128B",
+    "f32[8]=zeros map(box=8, x=1)": "a map takes box=ROWSxCOLUMNS and swizzle=128B, 64B, 32B or none",
+    "f32=zeros map(box=8)": "a tensor map needs an array",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+def test_what_is_beyond_a_limit_is_refused(text: str) -> None:
+    with pytest.raises(Unusable) as excinfo:
+        make_value(parse_argument(text), (0, 0))
+    assert str(excinfo.value).startswith(f"`{shorten(text)}`: {REFUSALS[text]}")
+
+
+def test_the_largest_shapes() -> None:
+    assert parse_argument("u8[4294967296]=zeros").shape == (1 << 32,)
+    assert parse_argument("u8[" + "x".join("1" * 64) + "]=zeros").shape == (1,) * 64
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "strides", "box", "swizzle"),
+    [
+        ("f32[4,8]=arange map(box=2x4, swizzle=32B)", (8, 4), (32,), (4, 2), Swizzle.B32),
+        ("f32[2,4,8]=zeros map(box=1x2x8)", (8, 4, 2), (32, 128), (8, 2, 1), Swizzle.NONE),
+        ("f32[64]=zeros map(swizzle=none,box=16)", (64,), (), (16,), Swizzle.NONE),
+    ],
+)
+def test_the_tensor_map_of_an_array(
+    text: str, shape: tuple[int, ...], strides: tuple[int, ...], box: tuple[int, ...], swizzle: Swizzle
+) -> None:
+    value = make_value(parse_argument(text), (0, 0))
+    assert isinstance(value, Tensor)
+    assert value.map == TensorMap(element_type(f32), 0, shape, strides, box, swizzle=swizzle)
+    assert value.array.shape == shape[::-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import pickle
 import warnings
@@ -17,6 +18,7 @@ from pyptx.cli.sim_arguments import (
     get_array,
     make_value,
     parse_argument,
+    parse_whole_number,
     read_array,
     require_room,
     shorten,
@@ -71,6 +73,9 @@ def test_an_argument_that_means_nothing_is_refused_in_a_line(text: str, words: s
         ("u64[64]=randint(0,18446744073709551616)", 0, (1 << 64) - 1),
         ("i64[2]=randint(-9223372036854775808,-9223372036854775807)", -(1 << 63), -(1 << 63)),
         ("i8[64]=randint(-128,128)", -128, 127),
+        ("i64[64]=randint(-2,9223372036854775808)", -2, (1 << 63) - 1),
+        ("i64[64]=randint(-2,4611686018427387905)", -2, 1 << 62),
+        ("u64[64]=randint(9223372036854775807,9223372036854775809)", (1 << 63) - 1, 1 << 63),
     ],
 )
 def test_bounds_of_integers_reach_to_the_ends_of_a_type(text: str, least: int, most: int) -> None:
@@ -237,3 +242,23 @@ def test_the_tensor_map_of_an_array(
     assert isinstance(value, Tensor)
     assert value.map == TensorMap(element_type(f32), 0, shape, strides, box, swizzle=swizzle)
     assert value.array.shape == shape[::-1]
+
+
+@pytest.mark.parametrize(("text", "least"), [("0", 0), ("-5", -5), ("7", 7), ("007", 0), ("1" * 100, 1)])
+def test_the_value_of_an_integer_option(text: str, least: int) -> None:
+    assert parse_whole_number(least, text) == int(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ("6", 7),
+        ("-6", -5),
+        ("1" * 101, 1),
+        *((text, -9) for text in ("٤", "²", "", "-", "--1", "+1", "1.5", " 1", "x")),
+    ],
+)
+def test_an_integer_option_takes_only_integers_of_a_least_size(text: str, least: int) -> None:
+    with pytest.raises(argparse.ArgumentTypeError) as excinfo:
+        parse_whole_number(least, text)
+    assert str(excinfo.value) == f"expected an integer of at least {least}, found {shorten(text)!r}"

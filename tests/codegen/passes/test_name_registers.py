@@ -440,6 +440,40 @@ ptx.mbarrier.wait(mbar, phase, labels=("W",), predicate=flag1)
 ptx.ret(pred=flag1)
 """,
     ),
+    "names that a person chose": (
+        """
+.reg .b32 %mine<4>, Own;
+mov.u32 %mine1, %tid.x;
+mov.u32 Own, %ctaid.x;
+and.b32 %mine2, %mine1, 31;
+st.shared.v4.b32 [%r50], {%mine1, Own, %mine2, %mine1};
+st.shared.v2.b32 [%r50], {Own, %mine2};
+""",
+        """
+with ptx.names(mine[1], own, mine[2]):
+mine1 = ptx.special.tid.x()
+own = ptx.special.ctaid.x()
+mine2 = mine1 & 31
+ptx.st(b32, r[50], [mine1, own, mine2, mine1], space="shared")
+ptx.st(b32, r[50], [own, mine2], space="shared")
+""",
+    ),
+    "a register of a block has no role": (
+        """
+{
+.reg .b32 %r100;
+mov.u32 %r100, %tid.x;
+add.u32 %r100, %r100, %r9;
+st.shared.b32 [%r50], %r100;
+}
+""",
+        """
+with ptx.block():
+ptx.mov(u32, r100, "%tid.x")
+r100 += r[9]
+ptx.st(b32, r[50], r100, space="shared")
+""",
+    ),
 }
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import pytest
 from pyptx import HazardWarning, PtxError, Tile, differentiable_kernel, kernel, ptx, reg
 from pyptx.decorator import RESERVED
 from pyptx.jax_support import CUSTOM_CALL
+from pyptx.runtime import jax_calls
 from pyptx.runtime.dlpack import make_capsule
 from pyptx.runtime.jax_calls import TARGET, bind
 from pyptx.types import bf16, e2m1, f32, u32, u64
@@ -493,3 +495,48 @@ def test_a_program_that_xla_partitions_runs_the_kernel_on_whole_arrays(elsewhere
 def test_gradients_of_what_all_devices_share_are_added(elsewhere: dict[str, list[Any]]) -> None:
     parts = np.arange(256.0).reshape(8, 32)
     assert elsewhere["gradient"] == [(parts * parts).mean(0).tolist()] * 2
+
+
+def test_python_ends_after_all_arrays_and_then_all_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    class Pending:
+        """An array whose computation may fail."""
+
+        def __init__(self, name: str, fails: bool) -> None:
+            self.name, self.fails = name, fails
+
+        def block_until_ready(self) -> None:
+            events.append(self.name)
+            if self.fails:
+                raise jax.errors.JaxRuntimeError("nobody asked for it")
+
+    arrays = {"cpu": [Pending("first", True), Pending("second", False)]}
+    monkeypatch.setattr(jax, "live_arrays", arrays.__getitem__)
+    monkeypatch.setattr(jax_calls, "wait_for_calls", lambda: events.append("calls"))
+    jax_calls._finish()  # pyright: ignore[reportPrivateUsage]
+    assert events == ["first", "second", "calls"]
+
+
+@pytest.mark.parametrize("is_built", [True, False])
+def test_xla_gets_the_handler_for_gpus_if_it_is_built(
+    is_built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets: list[Any] = []
+    library = SimpleNamespace(pyptx_xla_handler=2)
+
+    def make_capsule(function: Any) -> Any:
+        return 1 if function is jax_calls.HANDLER else function
+
+    def note(name: str, target: Any, *, platform: str) -> None:
+        targets.append((name, target, platform))
+
+    monkeypatch.setattr(jax_calls, "GPU_LIBRARY", tmp_path)
+    monkeypatch.setattr(jax_calls, "_make_capsule", make_capsule)
+    monkeypatch.setattr("ctypes.CDLL", {str(tmp_path): library}.__getitem__)
+    monkeypatch.setattr(jax.ffi, "register_ffi_target", note)
+    if not is_built:
+        tmp_path.rmdir()
+    jax_calls._register()  # pyright: ignore[reportPrivateUsage]
+    expected = [(TARGET, 1, "cpu"), (TARGET, {"initialize": 2, "execute": 2}, "CUDA")]
+    assert targets == expected[: 1 + is_built]

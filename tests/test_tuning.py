@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -473,3 +474,28 @@ def test_time_needs_a_gpu() -> None:
             scale.tune({"limit": [256]}, [X])
     finally:
         pyptx.driver.deactivate()
+
+
+def test_the_cost_is_the_time_on_the_device_of_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices: list[int] = []
+
+    def measure(launch: Callable[[], Any], *, device: int) -> Any:
+        devices.append(device)
+        assert np.array_equal(launch().to_numpy(), 2 * X)
+        return SimpleNamespace(median=float(len(devices)), minimum=0.0)
+
+    monkeypatch.setattr("pyptx.tuning.choice.measure", measure)
+    pyptx.driver.activate(count=2)
+    try:
+        x = DeviceMemory(1).copy(X)
+        with raises(PtxError, match="the simulated driver cannot time a GPU"):
+            scale.tune({"limit": [256, 512]}, [x])
+        monkeypatch.setattr("pyptx.tuning.choice.is_active", bool)
+        tuned = scale.tune({"limit": [256, 512]}, [x], check_args=[X])
+    finally:
+        pyptx.driver.deactivate()
+    assert devices == [1, 1]
+    assert [(trial.configuration, trial.cost) for trial in tuned.trials] == [
+        ({"limit": 256}, 1.0),
+        ({"limit": 512}, 2.0),
+    ]

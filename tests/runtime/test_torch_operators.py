@@ -10,6 +10,7 @@ import pytest
 
 from pyptx import PtxError, Tile, differentiable_kernel, kernel, ptx
 from pyptx.runtime import torch_operators
+from pyptx.runtime.planning import find_place
 from pyptx.torch_support import declare_sharding, operator
 from pyptx.types import f32
 from tests.messages import raises
@@ -150,6 +151,30 @@ def test_a_program_of_a_kernel_with_other_outputs_is_refused() -> None:
         with raises(PtxError, match=r"compiled when `product` returned f64\[n\]; it returns f32\[n\]", file=__file__):
             operator(product).default(x, x, returns="f64[n]")
     assert torch.equal(operator(product).default(X, X, returns="f32[n]"), X * X)
+
+
+def conjugate(x: Any) -> Any:
+    return torch.complex(x, x).conj()
+
+
+@pytest.mark.parametrize(
+    ("make_view", "kind", "method"),
+    [(torch._neg_view, "negative", "resolve_neg"), (conjugate, "conjugate", "resolve_conj")],
+)
+def test_an_operator_refuses_views_that_pytorch_would_copy(make_view: Any, kind: str, method: str) -> None:
+    def describe(name: str) -> str:
+        return f"`{name}`: expected an ordinary tensor, found a {kind} view; use {name}.{method}()"
+
+    view = make_view(X)
+    for overload, tensors, outputs, names in (
+        ("default", (X, view), {}, "y"), ("default", (view, view), {}, "xy"), ("out", (X, X), {"z": view}, "z"),
+        ("out", (view, X), {"z": view}, "xz"),
+    ):  # fmt: skip
+        with pytest.raises(PtxError) as caught:
+            getattr(operator(product), overload)(*tensors, options="factor=3", **outputs)
+        (finding,) = caught.value.diagnostics
+        assert finding.message == "; ".join(map(describe, names))
+        assert str(finding.origin) == str(find_place(product.definition))
 
 
 def test_objects_of_another_process_are_refused() -> None:

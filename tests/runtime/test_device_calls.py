@@ -15,8 +15,9 @@ import pytest
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.diagnostics import PtxError
-from pyptx.runtime import streams
-from pyptx.runtime.bindings import call, in_context, load_api
+from pyptx.runtime import device_calls, streams
+from pyptx.runtime.arrays import DeviceView
+from pyptx.runtime.bindings import CallError, call, in_context, load_api
 from pyptx.runtime.device_array import DeviceArray
 from pyptx.types import bf16, f32, s32, u64
 from tests.messages import raises
@@ -341,3 +342,83 @@ def test_no_memory_remains_after_many_calls(activate: Activate) -> None:
         for _ in range(20):
             add_scaled(a, b, scale=2.0)
         assert call("cuMemGetInfo")[0] == free
+
+
+def test_the_copy_of_an_array_is_aligned_like_the_array(device: DeviceMemory) -> None:
+    values = np.arange(40, dtype=np.int16)
+    array = device.copy(values)
+    for start in range(10):
+        view = DeviceView(array.address + 2 * start, (3, 10), "int16", True, 0, array)
+        copy = device_calls.fetch(view)
+        assert copy.ctypes.data % 16 == view.address % 16
+        np.testing.assert_array_equal(copy, values[start : start + 30].reshape(3, 10))
+        device_calls.store(view, copy + 1)
+        values[start : start + 30] += 1
+    np.testing.assert_array_equal(array.to_numpy(), values)
+
+
+class Owner:
+    """An array whose library knows the streams that use its memory."""
+
+    def __init__(self, kind: str) -> None:
+        self.device = SimpleNamespace(type=kind)
+        self.record_stream = (kind, "records").__eq__
+
+
+def test_memory_is_kept_by_its_library_or_until_the_launch_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, lent, captures = list[Any](), list[Any](), [False]
+
+    def keep(owners: list[Any], stream: int) -> None:
+        kept.append((owners, stream))
+
+    def lend(tensors: list[Any], stream: int) -> None:
+        lent.append((tensors, stream))
+
+    def is_capturing(stream: int) -> bool:
+        return captures[0]
+
+    monkeypatch.setattr(device_calls, "keep_until_done", keep)
+    monkeypatch.setattr(device_calls, "lend", lend)
+    monkeypatch.setattr(streams, "is_capturing", is_capturing)
+    on_cpu, on_device, exported, plain = Owner("cpu"), Owner("cuda"), object(), object()
+    views = [DeviceView(64, (4,), "int8", True, 0, owner, None, owner is exported)
+             for owner in (plain, on_cpu, exported, on_device)]  # fmt: skip
+    for captures[0], is_current in ((False, False), (False, True), (True, False)):
+        device_calls._keep(views, 5, is_current=is_current)  # pyright: ignore[reportPrivateUsage]
+    assert kept == [([exported, on_cpu], 5)] * 2
+    assert lent == [([on_device], 5)] * 2
+    device_calls._keep(views[:1], 5, is_current=False)  # pyright: ignore[reportPrivateUsage]
+    assert (len(kept), len(lent)) == (2, 2)
+
+
+def test_tensors_are_lent_to_a_stream_of_their_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    records: list[Any] = []
+
+    def make_stream(handle: int, *, device: Any) -> Any:
+        return handle, device
+
+    tensors = [SimpleNamespace(device=name, record_stream=records.append) for name in ("cuda:1", "cuda:2")]
+    monkeypatch.setattr(torch.cuda, "ExternalStream", make_stream)
+    device_calls.lend(tensors, 5)
+    assert records == [(5, "cuda:1")] * 2
+
+
+def test_objects_are_kept_until_the_work_of_their_stream_has_ended(activate: Activate) -> None:
+    activate(order="deferred")
+    memory, pending = DeviceMemory(), device_calls._PENDING  # pyright: ignore[reportPrivateUsage]
+    first, second = memory.make_stream(), memory.make_stream()
+    target = memory.put(np.zeros(4, np.uint32))
+    pending.clear()
+    with in_context(0):
+        for stream in (first, second):
+            call("cuMemsetD32Async", target, 7, 4, stream)
+            device_calls.keep_until_done([stream], stream)
+        assert sorted(owners[0] for _, owners in pending) == sorted((first, second))
+        ((ended, _),) = [item for item in pending if item[1] == [first]]
+        call("cuStreamSynchronize", first)
+        device_calls.keep_until_done([0], second)
+        assert sorted(owners[0] for _, owners in pending) == sorted((0, second))
+        with pytest.raises(CallError):
+            call("cuEventQuery", ended)
+        call("cuStreamSynchronize", second)
+    pending.clear()

@@ -19,6 +19,7 @@ import pytest
 import pyptx.driver
 from pyptx import PtxError, Tile, kernel, ptx, reg
 from pyptx.tuning import Tuned
+from pyptx.tuning.identity import describe
 from pyptx.types import f32, u32
 from tests.messages import raises
 from tests.runtime.device_memory import DeviceMemory
@@ -289,6 +290,31 @@ def test_functions_are_the_same_in_other_processes() -> None:
         for seed in ("1", "2")
     ]  # fmt: skip
     assert outputs[0] == outputs[1] != ""
+
+
+NAMES: list[tuple[object, str]] = [
+    (np.multiply, "numpy.ufunc\nnumpy.multiply"),
+    (np.float32, "builtins.type\nnumpy.float32"),
+    (inspect.getsource, "builtins.function\ninspect.getsource"),
+    (len, "builtins.builtin_function_or_method\nbuiltins.len"),
+    (dict[str, int]().get, "builtins.builtin_function_or_method\n2\nbuiltins.str\n'get'\nbuiltins.dict\n0"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), NAMES)
+def test_what_a_library_has_is_described_by_its_name(value: object, text: str) -> None:
+    assert describe(value) == text
+
+
+def test_a_function_is_not_described_by_the_name_of_another() -> None:
+    def make() -> Any:
+        return lambda: 1
+
+    first, second = make(), make()
+    second.__module__, second.__qualname__ = "json", "dumps"
+    assert describe(second) == describe(first)
+    second.__qualname__ = "missing.dumps"
+    assert describe(second) == describe(first)
 
 
 def test_a_choice_is_for_a_model_of_gpu() -> None:

@@ -6,9 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+
+from pyptx.testing import matching, plugin
 
 _STORE = "    ptx.st(f32, ptx.addr(py, ptx.special.tid.x() * 4), 0.0)"
 _TEST = f"""
@@ -60,3 +65,60 @@ def test_a_failing_run_leaves_its_timeline(workers: list[str], tmp_path: Path) -
     for name in names:
         assert f"timelines/{name}\n" in process.stdout
         assert "beyond" in (tmp_path / "timelines" / name).read_text("utf-8")
+
+
+def make_item(option: Path | None) -> Any:
+    """Return a test of a run with this option."""
+    config = SimpleNamespace(getoption={"--pyptx-timelines": option and str(option)}.__getitem__)
+    return SimpleNamespace(config=config, nodeid="tests/test_k.py::test_sum[n=4, 1.5-x]")
+
+
+def finish(hook: Generator[None, Any, Any], result: object) -> object:
+    """Return what a hook that has yielded returns, with the result of the others."""
+    with pytest.raises(StopIteration) as stop:
+        hook.send(result)
+    return stop.value.value
+
+
+def test_the_option_belongs_to_the_package() -> None:
+    added: list[Any] = []
+
+    def note(name: str, **details: str) -> None:
+        added.append((name, details["metavar"]))
+
+    parser: Any = SimpleNamespace(getgroup={"pyptx": SimpleNamespace(addoption=note)}.__getitem__)
+    plugin.pytest_addoption(parser)
+    assert added == [("--pyptx-timelines", "DIR")]
+
+
+def test_timelines_have_a_place_while_a_test_runs(tmp_path: Path) -> None:
+    place = matching._TIMELINES  # pyright: ignore[reportPrivateUsage]
+    folder = tmp_path / "a" / "b"
+    for _ in range(2):
+        hook = plugin.pytest_runtest_call(make_item(folder))
+        next(hook)
+        assert folder.is_dir()
+        assert place.get() == folder
+        assert finish(hook, 7) == 7
+        assert place.get() is None
+    hook = plugin.pytest_runtest_call(make_item(None))
+    next(hook)
+    assert place.get() is None
+    assert finish(hook, 7) == 7
+
+
+def test_a_report_names_the_timeline_of_its_error(tmp_path: Path) -> None:
+    saved: list[Path] = []
+    timeline = SimpleNamespace(save=saved.append)
+    error, other = SimpleNamespace(value=SimpleNamespace(timeline=timeline)), SimpleNamespace(value=ValueError("x"))
+    for option, excinfo, name in (
+        (tmp_path, error, "tests-test_k.py-test_sum-n=4-1.5-x-.html"),
+        (None, error, None), (tmp_path, other, None), (tmp_path, None, None),
+    ):  # fmt: skip
+        saved.clear()
+        call: Any = SimpleNamespace(excinfo=excinfo)
+        hook, report = plugin.pytest_runtest_makereport(make_item(option), call), SimpleNamespace(sections=[])
+        next(hook)
+        assert finish(hook, report) is report
+        assert saved == ([] if name is None else [tmp_path / name])
+        assert report.sections == [("pyptx timeline", str(file)) for file in saved]

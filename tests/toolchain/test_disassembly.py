@@ -174,7 +174,8 @@ def test_device_functions_and_open_references_are_compared(engine: Engine | None
     assert sass_equal(DEVICE_FUNCTION, DEVICE_FUNCTION + "\n", engine=engine)
     assert ".text.plus" in sass_difference(DEVICE_FUNCTION, DEVICE_FUNCTION.replace("%r1, 7", "%r1, 8"), engine=engine)
     variant = re.sub(r"\bother\b", "another", DEVICE_FUNCTION)
-    assert ".rela.text.plus" in sass_difference(DEVICE_FUNCTION, variant, engine=engine)
+    differences = sass_difference(DEVICE_FUNCTION, variant, engine=engine)
+    assert {".rela.text.plus", "0: other", "0: another"} <= {*differences}
     assert sass_difference(DEVICE_FUNCTION, DEVICE_FUNCTION.replace("= 5", "= 6"), engine=engine) != ()
 
 

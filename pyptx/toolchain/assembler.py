@@ -47,7 +47,6 @@ def _choose_engine() -> Engine:
     try:
         find_tool("ptxas")
     except ToolMissing:
-        nvjitlink.version()
         return "nvjitlink"
     return "ptxas"
 

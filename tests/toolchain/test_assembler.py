@@ -20,6 +20,7 @@ from pyptx.toolchain import (
     validate,
 )
 from pyptx.toolchain.cubin import Engine
+from pyptx.toolchain.tools import report_missing
 from tests.toolchain.modules import HEAD, REGISTER_PARTITION, SMALL, TWO_KERNELS
 
 ENGINES: list[Engine] = ["ptxas", "nvjitlink"]
@@ -36,6 +37,14 @@ def test_a_kernel_assembles(engine: Engine) -> None:
 
 def test_ptxas_is_the_default() -> None:
     assert assemble(SMALL).producer.startswith("ptxas 13.")
+
+
+def test_nvjitlink_takes_the_place_of_a_missing_ptxas(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_nothing(name: str) -> None:
+        raise report_missing(name)
+
+    monkeypatch.setattr("pyptx.toolchain.assembler.find_tool", find_nothing)
+    assert assemble(SMALL) == assemble_with_nvjitlink(SMALL)
 
 
 def test_the_same_text_gives_the_same_cubin() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 
 from pyptx.driver.calls import ENTRIES
 from pyptx.driver.process import Driver
@@ -16,11 +17,11 @@ _NAMES = sorted(ENTRIES)
 class Direct:
     """A driver that is initialized, with the primary context of device 0 current in thread 1."""
 
-    def __init__(self, count: int = 1, *, device: str = "h100", order: str = "sync") -> None:
-        settings = Settings(device=device, count=count, order=order, cache=False)
+    def __init__(self, settings: Settings | None = None) -> None:
+        settings = replace(settings or Settings(), cache=False)
         self.driver = Driver(settings, [ENTRIES[name] for name in _NAMES])
         self.call("cuInit", 0)
-        self.contexts = [self.ask("cuDevicePrimaryCtxRetain", ordinal) for ordinal in range(count)]
+        self.contexts = [self.ask("cuDevicePrimaryCtxRetain", ordinal) for ordinal in range(settings.count)]
         self.call("cuCtxSetCurrent", self.contexts[0])
 
     def try_call(self, name: str, *words: Word, thread: int = 1, per_thread: bool = False) -> int:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import sys
 
 from pyptx.driver.calls import ENTRIES
-from pyptx.driver.codes import Code
+from pyptx.driver.captures import Status
+from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.process import Thread
 from tests.driver.conftest import PROGRAMS, Run
+from tests.driver.direct import Direct, make_room
 from tests.driver.test_lookup import SYMBOLS, read_parameters
 
 PROGRAM = """\
@@ -89,3 +93,54 @@ def test_mostly_wrong_arguments_end_in_codes(run_program: Run, seed: int) -> Non
     codes = {name: set(map(int, words)) for name, *words in map(str.split, process.stdout.splitlines())}
     assert set(codes) == set(ENTRIES)
     assert [name for name, found in codes.items() if Code.ERROR_UNKNOWN in found] == []
+
+
+def answer_zeros(direct: Direct, name: str, thread: Thread) -> Code:
+    """Call an entry with room for its results and 0 for all else; return the code."""
+    entry, room = ENTRIES[name], make_room(64)
+    values = [ctypes.addressof(room) if kind == "result" else 0 for kind in entry.kinds]
+    try:
+        entry.answer(direct.driver, thread, *values)
+    except DriverError as why:
+        return why.code
+    return Code.SUCCESS
+
+
+WITHOUT_CONTEXT = re.compile(
+    r"cu(Graph(?!Launch$)|Device|CtxCreate|CtxSetCurrent$|CtxGetCurrent$|CtxGetApiVersion$|MemPool|Multicast"
+    r"|UserObject|ThreadExchange|Profiler|Init$|DriverGetVersion|GetError|GetExportTable|ModuleGetLoadingMode|Link(?!Create)"
+    r"|(Func|Kernel)(GetName|GetParam|IsLoaded)|KernelSetCacheConfig|TensorMap(Replace|SetAllocation))"
+)
+"""Functions that need no context, or whose objects a program has only with one."""
+WRONG_FIRST = {
+    "cuLaunchKernelEx", "cuModuleLoad", "cuLibraryLoadFromFile", "cuMemAllocPitch_v2", "cuMemAllocManaged",
+    "cuMemGetAllocationGranularity", "cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease",
+    "cuMemRetainAllocationHandle", "cuMemGetAllocationPropertiesFromHandle", "cuMemMap", "cuMemUnmap", "cuMemSetAccess",
+    "cuMemGetAccess", "cuMemGetDefaultMemPool", "cuMemGetMemPool", "cuMemSetMemPool",
+}  # fmt: skip
+"""Functions that refuse the other arguments first, or need no context either."""
+
+
+def test_every_other_function_needs_a_context() -> None:
+    names = [name for name in ENTRIES if not WITHOUT_CONTEXT.match(name) and name not in WRONG_FIRST]
+    assert len(names) > 100
+    codes = {name: answer_zeros(Direct(), name, Thread(0)) for name in names}
+    assert {name: code for name, code in codes.items() if code != Code.ERROR_INVALID_CONTEXT} == {}
+
+
+def test_a_capture_is_invalidated_by_calls_that_wait_or_allocate_and_by_no_others() -> None:
+    found: dict[str, Status] = {}
+    for name in ENTRIES:
+        direct = Direct()
+        direct.call("cuStreamBeginCapture_v2", direct.ask("cuStreamCreate", 1), 0)
+        (capture,) = direct.driver.captures
+        answer_zeros(direct, name, direct.driver.threads[1])
+        found[name] = capture.status
+    assert {name for name, status in found.items() if status is Status.INVALIDATED} == {
+        "cuModuleLoad", "cuModuleLoadData", "cuModuleLoadFatBinary", "cuModuleLoadDataEx", "cuMemAlloc_v2",
+        "cuMemAllocHost_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuCtxSynchronize", "cuCtxSynchronize_v2",
+    }  # fmt: skip
+    assert {name for name, status in found.items() if status is Status.NONE} == {
+        "cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset_v2",
+        "cuDevicePrimaryCtxReset",
+    }  # fmt: skip

@@ -6,6 +6,7 @@ import ctypes
 import struct
 from typing import NamedTuple
 
+from pyptx.driver.settings import Settings
 from tests.driver.direct import Direct, make_room
 
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
@@ -57,9 +58,9 @@ def join(direct: Direct, stream: int, other: int) -> int:
 
 def make(count: int = 1) -> tuple[Direct, int, int, int]:
     """Return a driver, two streams and memory."""
-    direct = Direct(count)
-    streams = [direct.ask("cuStreamCreate", NON_BLOCKING) for _ in range(2)]
-    return direct, *streams, direct.ask("cuMemAlloc_v2", 64)
+    direct = Direct(Settings(count=count))
+    first, second = (direct.ask("cuStreamCreate", NON_BLOCKING) for _ in range(2))
+    return direct, first, second, direct.ask("cuMemAlloc_v2", 64)
 
 
 def exists(direct: Direct, graph: int) -> bool:
@@ -195,7 +196,7 @@ def test_captures_end_with_the_context_of_their_device() -> None:
 
 
 def test_the_legacy_stream_waits_for_the_blocking_streams_of_its_device() -> None:
-    direct = Direct(2)
+    direct = Direct(Settings(count=2))
     direct.call("cuCtxSetCurrent", direct.contexts[1])
     streams = [direct.ask("cuStreamCreate", 0), direct.ask("cuStreamCreate", NON_BLOCKING)]
     for stream in streams:

@@ -39,8 +39,6 @@ def write_log(options: dict[int, int], text: str) -> None:
 
 def read_options(count: int, names: int, values: int) -> dict[int, int]:
     """Return compiler options; values are numbers or pointers in place of pointers."""
-    if not count:
-        return {}
     return dict(zip(read_ints(names, count), read_pointers(values, count), strict=True))
 
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import re
+import struct
 
+import pytest
+
+from pyptx.driver.codes import Code, DriverError
+from pyptx.driver.host_memory import require
+from pyptx.driver.process import Driver
+from pyptx.driver.virtual_memory import GRANULARITY, Backing, Mapping, Range
 from tests.driver.conftest import Run
+from tests.driver.direct import Direct
 
 START = """\
 import ctypes, struct
@@ -131,3 +140,88 @@ print(try_call("cuMemGetAllocationGranularity", out, describe(), 2))
         "[1, 1, 1]", "1", "1 1", "1",
     ]  # fmt: skip
     assert process.stderr == "pyptx: cuMemCreate: memory cannot be shared with other processes\n"
+
+
+@pytest.mark.parametrize("alignment", [0, 4096, GRANULARITY, 4 * GRANULARITY, 512 * GRANULARITY])
+def test_reserved_addresses_are_aligned_in_the_room_for_them(alignment: int) -> None:
+    multiple = max(alignment, GRANULARITY)
+    for _ in range(3):
+        area = Range.reserve(6 * GRANULARITY, alignment)
+        assert (area.address % multiple, area.room) == (0, 6 * GRANULARITY + multiple)
+        assert area.start <= area.address <= area.start + area.room - area.size
+        area.free()
+
+
+def test_addresses_without_a_mapping_hold_nothing() -> None:
+    direct = Direct()
+    base = direct.ask("cuMemAddressReserve", GRANULARITY, 0, 0, 0)
+    memory = direct.ask("cuMemCreate", GRANULARITY, struct.pack("<IIiiQQ", 1, 0, 1, 0, 0, 0), 0)
+    direct.call("cuMemMap", base, GRANULARITY, 0, memory, 0)
+    direct.call("cuMemSetAccess", base, GRANULARITY, struct.pack("<iiI", 1, 0, 3), 1)
+    require(base, GRANULARITY, writes=True)
+    direct.call("cuMemUnmap", base, GRANULARITY)
+    with pytest.raises(DriverError, match="the program has no 1 bytes of memory"):
+        require(base, 1)
+
+
+class Pages(Backing):
+    """A backing that only knows where it was mapped."""
+
+    places: list[tuple[int, int]]
+
+    def map_at(self, address: int, size: int) -> None:
+        self.places = [*getattr(self, "places", []), (address, size)]
+
+    def close(self, driver: Driver) -> None:
+        raise NotImplementedError
+
+
+def test_a_range_knows_what_is_mapped_where(seed: int) -> None:
+    draw, units = random.Random(seed), 6
+    area = Range.reserve(units * GRANULARITY, 0)
+    model: dict[int, tuple[int, Mapping]] = {}
+    for _ in range(300):
+        start, size = draw.randrange(-1, units + 1), draw.randrange(4)
+        address, length = area.address + start * GRANULARITY, size * GRANULARITY
+        taken = {first + unit for first, (count, _) in model.items() for unit in range(count)}
+        if draw.random() < 0.5:
+            backing = Pages(1, draw.randrange(1, 4) * GRANULARITY)
+            fits = size > 0 and 0 <= start <= units - size and length <= backing.size
+            if fits and taken.isdisjoint(range(start, start + size)):
+                area.map(address, length, backing)
+                mapping = area.mappings[address]
+                assert (mapping.address, mapping.size, mapping.backing) == (address, length, backing)
+                assert (mapping.access, backing.mappings, backing.places) == ({}, 1, [(address, length)])
+                model[start] = size, mapping
+            else:
+                with pytest.raises(DriverError) as caught:
+                    area.map(address, length, backing)
+                assert (caught.value.code, backing.mappings) == (Code.ERROR_INVALID_VALUE, 0)
+        else:
+            expected, unit = list[Mapping](), start
+            while unit < start + size and unit in model:
+                expected.append(model[unit][1])
+                unit += model[unit][0]
+            if size and unit == start + size:
+                assert area.select(address, length) == expected
+                for mapping in expected:
+                    area.unmap(mapping)
+                    del model[(mapping.address - area.address) // GRANULARITY]
+            else:
+                with pytest.raises(DriverError):
+                    area.select(address, length)
+        for unit in range(-1, units + 1):
+            owner = [item for first, (count, item) in model.items() if first <= unit < first + count]
+            for place in (unit * GRANULARITY, (unit + 1) * GRANULARITY - 1):
+                if owner:
+                    assert [area.find(area.address + place)] == owner
+                else:
+                    with pytest.raises(DriverError):
+                        area.find(area.address + place)
+    if not model:
+        area.map(area.address, GRANULARITY, Pages(1, GRANULARITY))
+    with pytest.raises(DriverError):
+        area.free()
+    for mapping in list(area.mappings.values()):
+        area.unmap(mapping)
+    area.free()

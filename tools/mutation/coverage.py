@@ -219,9 +219,10 @@ class Coverage:
 
     def rank_tests(self, point: Point) -> list[Measurement]:
         """Return the tests that may detect a change to a statement, likeliest first: those that execute it, then the
-        others of a file with such a test, because tests may share results. The cases of a parametrized test take turns
-        of a fraction of a second with other tests, because they resemble each other; those near the module in the tree
-        are some turns ahead."""
+        others of a file with such a test, because tests may share results: first those that execute a function of the
+        module. These count as executing a statement of a module or class, which runs in the first test of a process
+        that needs it. The cases of a parametrized test take turns of a fraction of a second with other tests, because
+        they resemble each other; those near the module in the tree are some turns ahead."""
         hit = np.zeros(len(self.tests), bool)
         importers = set[str]()
         for version, files in self.files.items():
@@ -230,19 +231,20 @@ class Coverage:
             hit[rows] = (self.matrix[rows] & mask).any(axis=1)
             importers |= {file for file in files if (self.import_bits[file] & mask).any()}
         near = {self.tests[number].file for number in np.flatnonzero(hit)} | importers
-        affinity = self._affinity(point.path) if importers else hit
-        ranks: list[tuple[tuple[bool, float, bool, bool, bool, float], Measurement]] = []
+        affinity = self._affinity(point.path)
+        distance = np.where(hit, 0, np.where(affinity, 0 if _runs_once(point) else 1, 2))
+        ranks: list[tuple[tuple[int, float, bool, bool, bool, float], Measurement]] = []
         for file in near:
             mirrors, of_package = is_named_after(file, point.path), is_of_package(file, point.path)
             ahead = _AHEAD[mirrors] + _AHEAD[of_package]
             spent = dict[str, float]()
             for number in sorted(self.by_file.get(file, ()), key=lambda number: self.tests[number].seconds):
                 test = self.tests[number]
-                runs = bool(hit[number]) or file in importers
+                steps = 0 if file in importers else int(distance[number])
                 if test.name not in self.failures:
-                    function = test.name.partition("[")[0] if runs else file
+                    function = file if steps == 2 else f"{steps} {test.name.partition('[')[0]}"
                     key = (
-                        not runs,
+                        steps,
                         max(0, spent.get(function, 0.0) // _TURN_SECONDS - ahead),
                         not mirrors,
                         not of_package,
@@ -275,6 +277,12 @@ class Coverage:
         mask = np.zeros(self.matrix.shape[1] * 8, np.uint8)
         mask[[number for point, number in self.of_path.get(path, ()) if point.function]] = 1
         return np.asarray((self.matrix & np.packbits(mask)).any(axis=1))
+
+
+def _runs_once(point: Point) -> bool:
+    """Return whether a statement is of a module or a class: by their names, functions begin with a small letter."""
+    name = point.function.rpartition(".")[2].lstrip("_")
+    return not name or name[0].isupper()
 
 
 def _expand(data: bytes, width: int) -> Bits:

@@ -303,6 +303,23 @@ def test_cases_of_a_test_take_turns_of_half_a_second_with_other_tests() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [("", ["second", "first", "other"]), ("_Sum", ["second", "first", "other"]),
+     ("_Sum.add", ["first", "second", "other"])],
+)  # fmt: skip
+def test_the_first_test_that_imports_a_module_stands_for_those_that_use_it(function: str, expected: list[str]) -> None:
+    points = [Point("pkg/sums.py", function, "amount = 0"), Point("pkg/sums.py", "larger", "return a")]
+
+    def pack(*hits: int) -> bytes:
+        return zlib.compress(bytes([sum(128 >> hit for hit in hits)]))
+
+    tests = {"other": (0.1, pack(), True), "second": (0.2, pack(1), True), "first": (0.3, pack(0, 1), True)}
+    record = FileRecord("", 0, pack(), tests, attempts=1)
+    known = coverage.Coverage(coverage.TestMap(points, [pack(0, 1)], {"tests/test_a.py": record}))
+    assert [test.name for test in known.rank_tests(points[0])] == expected
+
+
 def test_a_test_that_always_fails_kills_nothing(tmp_path: Path) -> None:
     """The test passed during the measurement; a file it depends on has changed since."""
     root = tmp_path / "project"

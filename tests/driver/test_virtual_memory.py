@@ -164,6 +164,21 @@ def test_addresses_without_a_mapping_hold_nothing() -> None:
         require(base, 1)
 
 
+@pytest.mark.parametrize("order", ["unmap, then release", "release, then unmap"])
+def test_memory_without_handles_and_mappings_is_forgotten(order: str) -> None:
+    direct = Direct()
+    base, before = direct.ask("cuMemAddressReserve", GRANULARITY, 0, 0, 0), len(direct.driver.handles)
+    memory = direct.ask("cuMemCreate", GRANULARITY, struct.pack("<IIiiQQ", 1, 0, 1, 0, 0, 0), 0)
+    direct.call("cuMemMap", base, GRANULARITY, 0, memory, 0)
+    steps = {"unmap": ("cuMemUnmap", [base, GRANULARITY]), "release": ("cuMemRelease", [memory])}
+    (first, words), (second, other_words) = (steps[word] for word in order.split(", then "))
+    direct.call(first, *words)
+    assert len(direct.driver.handles) == before + 1
+    direct.call(second, *other_words)
+    assert len(direct.driver.handles) == before
+    assert direct.try_call("cuMemMap", base, GRANULARITY, 0, memory, 0) == Code.ERROR_INVALID_VALUE
+
+
 class Pages(Backing):
     """A backing that only knows where it was mapped."""
 

@@ -181,6 +181,17 @@ def test_labels_that_are_not_given_are_new() -> None:
     ]  # fmt: skip
 
 
+def test_blocks_may_have_the_same_labels() -> None:
+    def write() -> None:
+        for _ in range(2):
+            with ptx.block():
+                ptx.label("L")
+                ptx.inst.bra("L")
+        ptx.label("L")
+
+    assert body(write).split() == [*"{ L: bra L; } { L: bra L; } L:".split()]
+
+
 def test_addresses_and_floats_become_operands() -> None:
     def write() -> None:
         r, f, d = ptx.decl.reg(b64, "%rd<3>"), ptx.decl.reg(f32, "%f<3>"), ptx.decl.reg(f64, "%d<3>")

@@ -178,3 +178,28 @@ end: ret;
     with raises(PtxError, match="trap"):
         sim.run(module, block=32, args=[sim.Tensor(output, tensor)], check="none", statistics=statistics)
     assert not output.any()
+
+
+def test_a_box_may_end_where_shared_memory_ends() -> None:
+    module = parse(f""".version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 64 .b8 a[128], .param .u64 out)
+{{
+.reg .b32 %t, %x, %v; .reg .b64 %a, %out; .reg .pred %p<2>;
+.shared .align 8 .b64 bar; .shared .align 128 .b8 box[16];
+mov.u32 %t, %tid.x; setp.eq.u32 %p0, %t, 0; mov.u32 %x, %ctaid.x; mul.lo.u32 %x, %x, 4;
+mov.b64 %a, a; cvta.param.u64 %a, %a; ld.param.u64 %out, [out];
+@%p0 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+@!%p0 bra w;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+{TILE} [box], [%a, {{%x, 0}}], [bar];
+w: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra w;
+add.u32 %x, %x, %t; mad.wide.u32 %out, %x, 4, %out;
+mov.u32 %v, box; mad.lo.u32 %v, %t, 4, %v; ld.shared.b32 %v, [%v]; st.global.b32 [%out], %v;
+ret;
+}}""")
+    source, output = np.arange(32, dtype="u4").reshape(1, 32), np.zeros(32, "u4")
+    tensor = TensorMap(ElementType.U32, 0, (32, 1), (128,), (4, 1))
+    sim.run(module, grid=8, block=4, args=[sim.Tensor(source, tensor), output])
+    np.testing.assert_array_equal(output, source[0])

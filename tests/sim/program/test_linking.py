@@ -200,6 +200,13 @@ def test_modules_without_a_target_of_their_own_keep_their_options() -> None:
     assert sim.link(modules).target.targets == ("debug", "texmode_unified")
 
 
+def test_the_first_module_says_the_options_of_the_target() -> None:
+    plain, other = module(".visible .global .u32 x;"), module(".visible .global .u32 y;")
+    debugged = plain.replace(target=plain.target.replace(targets=("sm_80", "debug")))
+    assert sim.link([debugged, other]).target.targets == ("sm_90", "debug")
+    assert sim.link([other, debugged]).target.targets == ("sm_90",)
+
+
 @pytest.mark.parametrize(
     ("versions", "expected"), [(("8.8", "8.10"), "8.10"), (("9.0", "8.10"), "9.0"), (("7.8", "8.0"), "8.0")]
 )

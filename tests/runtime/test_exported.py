@@ -98,6 +98,8 @@ def test_other_shapes_and_keywords_are_refused(tmp_path: Path) -> None:
         load_kernel(tmp_path)(A, A, scale=1.0)
     with raises(PtxError, match="was exported with its shape and template parameters; found n"):
         load_kernel(tmp_path)(A[:64].copy(), A[:64].copy(), scale=1.0, n=64)
+    with raises(PtxError, match="was exported with its shape and template parameters; found n, arch"):
+        load_kernel(tmp_path).trace(n=64, arch="sm_90")
 
 
 def change_manifest(key: str, value: Any) -> Callable[[Path], None]:

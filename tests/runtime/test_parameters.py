@@ -11,8 +11,9 @@ import pytest
 
 from pyptx import Layout, Tile
 from pyptx.diagnostics import PtxError
+from pyptx.driver.codes import Code
 from pyptx.driver.connection import start
-from pyptx.runtime.bindings import in_context
+from pyptx.runtime.bindings import CallError, in_context
 from pyptx.runtime.parameters import find_map
 from pyptx.tensormap import decode, encode, tensor_map
 from pyptx.types import bf16, e4m3, f32
@@ -44,6 +45,13 @@ def test_the_driver_gets_every_field_of_a_tensor_map(context: None, name: str) -
     expected = tensor_map(tile, dict(DIMS), address)
     assert decode(find_map(tile, DIMS, address)) == expected
     assert find_map(tile, DIMS, address) == encode(expected)
+
+
+def test_a_map_that_the_driver_refuses_is_an_error_with_its_code(encoded: list[int]) -> None:
+    """Here because no context is current."""
+    with pytest.raises(CallError, match="cuTensorMapEncodeTiled") as caught:
+        find_map(TILES["plain"], DIMS, 0x7F00_0000_3000)
+    assert (caught.value.code, encoded) == (Code.ERROR_INVALID_CONTEXT, [0x7F00_0000_3000])
 
 
 def test_a_tensor_that_is_aligned_too_little_is_refused(device: Any) -> None:

@@ -182,7 +182,6 @@ class Batch:
             poison_registers(self._registers)
         self._views["w"].fill(0)
         self.memory.begin(choices)
-        self.meetings = []
         self.memory.ensure_local(self.program.entry.frame.size, None)
         self.sp.fill(0)
         self.dynamic.fill(0)

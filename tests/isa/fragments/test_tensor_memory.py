@@ -131,7 +131,7 @@ def test_which_datapath_an_operation_uses(m: int, group: int, sparse: bool | Non
         for is_ws in (False, True) if ws is None else (ws,):
             layout = datapath(m, cta_group=group, ws=is_ws, sparse=is_sparse)
             assert (layout.name, layout.m, layout.ctas) == (name, m, group)
-    assert datapath(128).name == "D"
+    assert (datapath(128).name, datapath(64).name) == ("D", "F")
 
 
 def test_an_m_without_a_datapath_is_an_error() -> None:

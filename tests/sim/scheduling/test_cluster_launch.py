@@ -3,6 +3,8 @@ once."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,16 @@ def test_responses_to_several_clusters_land_separately(monkeypatch: pytest.Monke
     work = np.zeros((1, 96), "u4")
     sim.run(module, grid=(96, 1), block=32, cluster=(2, 1), args=[work, np.zeros(1, "u4")], schedule="random", seed=0)
     assert (work == 1).all()
+
+
+def test_responses_that_no_cta_waits_for_are_pending_when_it_exits() -> None:
+    cancel = ALONE.replace(".b128", ".multicast::cluster::all.b128")
+    text = TEXT.format(width=4, cancel=cancel, first=VECTOR)
+    wait = text[text.index("wait:") : text.index("xor.b32")]
+    args = [np.zeros(16, "u4"), np.zeros(1, "u4")]
+    options: dict[str, Any] = {"grid": (4, 2), "cluster": (2, 1), "block": 32, "args": args, "schedule": "lazy"}
+    hazards = sim.run(parse(text.replace(wait, "")), on_hazard="report", **options).hazards
+    assert {finding.rule.code: finding.count for finding in hazards} == {"PTX0930": 128, "PTX0982": 6, "PTX0981": 2}
 
 
 def test_a_small_grid_starts_whole() -> None:

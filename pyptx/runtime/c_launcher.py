@@ -230,8 +230,10 @@ _RESERVED = frozenset(
     int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t
     auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-    alignas alignof and asm bool catch class compl concept constexpr decltype delete explicit export false friend
-    mutable namespace new noexcept not nullptr operator or private protected public requires template this throw true
-    try typeid typename using virtual xor linux unix""".split()
+    alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t char8_t class co_await co_return
+    co_yield compl concept const_cast consteval constexpr constinit decltype delete dynamic_cast explicit export
+    false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
+    reinterpret_cast requires static_assert static_cast template this thread_local throw true try typeid typename
+    typeof using virtual wchar_t xor xor_eq linux unix""".split()
 )
 """The names that the launcher itself uses, and keywords of C and C++."""

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
+import pytest
+
 from pyptx import kernel, ptx
+from pyptx.driver.build import find_compiler
+from pyptx.runtime.c_launcher import choose_name
 
 
 @kernel(
@@ -29,3 +34,25 @@ def test_the_image_is_written_in_lines_of_24_bytes(tmp_path: Path) -> None:
     image = bytes(int(number) for line in lines for number in line.split(","))
     assert image == (tmp_path / "take_each_type.fatbin").read_bytes()
     assert {line.count(",") for line in lines[:-1]} == {23}
+
+
+KEYWORDS = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
+    co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
+    default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int
+    long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch
+    template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void
+    volatile wchar_t while xor xor_eq
+""".split()
+"""Of C and C++."""
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_no_parameter_has_the_name_of_a_keyword(language: str) -> None:
+    names = [choose_name(keyword + tail) for keyword in KEYWORDS for tail in ("", "_")]
+    assert len(set(names)) == len(names)
+    assert not set(names) & set(KEYWORDS)
+    text = f"int sum(int {', int '.join(names)});\n"
+    command = [*find_compiler(), "-x", language, "-std=gnu17" if language == "c" else "-std=gnu++20"]
+    subprocess.run([*command, "-fsyntax-only", "-"], input=text, text=True, check=True)

@@ -227,13 +227,18 @@ def choose_name(name: str) -> str:
 
 _RESERVED = frozenset(
     """kernel stream image parameters attribute config result memset NULL
+    CUDA_SUCCESS CUdeviceptr CUfunction CUlaunchAttribute CUlaunchConfig CUmodule CUresult CUstream CUtensorMap
+    CUtensorMapDataType CUtensorMapFloatOOBfill CUtensorMapInterleave CUtensorMapL2promotion CUtensorMapSwizzle
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
     int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t
     auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+    _Alignas _Alignof _Atomic _BitInt _Bool _Complex _Decimal128 _Decimal32 _Decimal64 _Generic _Imaginary _Noreturn
+    _Static_assert _Thread_local
     alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t char8_t class co_await co_return
     co_yield compl concept const_cast consteval constexpr constinit decltype delete dynamic_cast explicit export
     false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
     reinterpret_cast requires static_assert static_cast template this thread_local throw true try typeid typename
-    typeof using virtual wchar_t xor xor_eq linux unix""".split()
+    typeof typeof_unqual using virtual wchar_t xor xor_eq linux unix""".split()
 )
 """The names that the launcher itself uses, and keywords of C and C++."""

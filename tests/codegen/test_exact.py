@@ -189,7 +189,7 @@ def test_blocks_may_have_the_same_labels() -> None:
                 ptx.inst.bra("L")
         ptx.label("L")
 
-    assert body(write).split() == [*"{ L: bra L; } { L: bra L; } L:".split()]
+    assert body(write).split() == "{ L: bra L; } { L: bra L; } L:".split()
 
 
 def test_addresses_and_floats_become_operands() -> None:

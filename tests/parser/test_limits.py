@@ -72,11 +72,12 @@ def test_more_operands_than_a_table_holds_are_read() -> None:
     assert parse(kernel("    mov.b32 %r1, 2;")) == parse(kernel("mov.b32 %r1,2;"))
 
 
-def test_texts_share_tables_until_they_are_full() -> None:
-    tables = get_tables()
+def test_texts_share_tables_until_they_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyptx.parser.fast._LARGEST", 100)
+    tables = get_tables(fresh=True)
     parse(kernel("    mov.b32 %r1, 2;"))
     assert get_tables() is tables
-    parse(kernel("\n".join(f"    mov.b32 %r{number}, 1;" for number in range(1 << 16))))
+    parse(kernel("\n".join(f"    mov.b32 %r{number}, 1;" for number in range(200))))
     assert get_tables() is not tables
 
 

@@ -403,12 +403,14 @@ def test_tensors_are_lent_to_a_stream_of_their_device(monkeypatch: pytest.Monkey
     assert records == [(5, "cuda:1")] * 2
 
 
-def test_objects_are_kept_until_the_work_of_their_stream_has_ended(activate: Activate) -> None:
+def test_objects_are_kept_until_the_work_of_their_stream_has_ended(
+    activate: Activate, monkeypatch: pytest.MonkeyPatch
+) -> None:
     activate(order="deferred")
-    memory, pending = DeviceMemory(), device_calls._PENDING  # pyright: ignore[reportPrivateUsage]
+    memory, pending = DeviceMemory(), list[Any]()
+    monkeypatch.setattr(device_calls, "_PENDING", pending)
     first, second = memory.make_stream(), memory.make_stream()
     target = memory.put(np.zeros(4, np.uint32))
-    pending.clear()
     with in_context(0):
         for stream in (first, second):
             call("cuMemsetD32Async", target, 7, 4, stream)
@@ -421,4 +423,3 @@ def test_objects_are_kept_until_the_work_of_their_stream_has_ended(activate: Act
         with pytest.raises(CallError):
             call("cuEventQuery", ended)
         call("cuStreamSynchronize", second)
-    pending.clear()

@@ -48,7 +48,7 @@ def test_the_driver_gets_every_field_of_a_tensor_map(context: None, name: str) -
 
 
 def test_a_map_that_the_driver_refuses_is_an_error_with_its_code(encoded: list[int]) -> None:
-    """Here because no context is current."""
+    """Without a current context, it refuses every map."""
     with pytest.raises(CallError, match="cuTensorMapEncodeTiled") as caught:
         find_map(TILES["plain"], DIMS, 0x7F00_0000_3000)
     assert (caught.value.code, encoded) == (Code.ERROR_INVALID_CONTEXT, [0x7F00_0000_3000])

@@ -25,8 +25,8 @@ from tools.mutation.trees import Point, Tree, compile_counting, compile_plain
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
 FILE_SECONDS = 3600.0
 _MOST_ATTEMPTS = 2
-"""A test that fails on the busy machine may pass when it is measured again; one that compiles functions with PyTorch
-passes only then, with statements that can be compiled. Others never do."""
+"""A test that failed because the machine was busy may pass the second time. A test that compiles functions with PyTorch
+passes only then, when statements are recorded in a way that PyTorch can compile. Other failures are permanent."""
 _TURN_SECONDS = 0.5
 _AHEAD = (0, 2)
 """How many turns the cases of a test are ahead of others if its file is named after the module, or is of its
@@ -150,7 +150,9 @@ def _record(tree: Tree, name: str, places: Bits, test_map: TestMap) -> FileRecor
     output.unlink(missing_ok=True)
     (tree.root / "mutation_hits.bin").write_bytes(bytes(len(places)))
     digest, before = _digest(tree.root / name), test_map.files.get(name)
-    is_repeated = before is not None and before.digest == digest
+    is_repeated = before is not None and (before.digest, test_map.versions[before.version]) == (
+        digest, test_map.versions[-1]
+    )  # fmt: skip
     environment = {"MUTATION_RECORD": str(output)}
     if is_repeated and "torch" in (tree.root / name).read_text("utf-8"):
         environment["MUTATION_COMPILED"] = "1"
@@ -169,7 +171,8 @@ def _record(tree: Tree, name: str, places: Bits, test_map: TestMap) -> FileRecor
     if before is not None and is_repeated:
         attempts += before.attempts
         measurements |= {test: earlier for test, earlier in before.tests.items() if earlier[2]}
-    return FileRecord(digest, len(test_map.versions) - 1, pack(records), measurements, attempts)
+    collected = pack(records) if tests or before is None else before.collected
+    return FileRecord(digest, len(test_map.versions) - 1, collected, measurements, attempts)
 
 
 def _pack_bits(places: Bits, size: int) -> bytes:
@@ -219,10 +222,11 @@ class Coverage:
 
     def rank_tests(self, point: Point) -> list[Measurement]:
         """Return the tests that may detect a change to a statement, likeliest first: those that execute it, then the
-        others of a file with such a test, because tests may share results: first those that execute a function of the
-        module. These count as executing a statement of a module or class, which runs in the first test of a process
-        that needs it. The cases of a parametrized test take turns of a fraction of a second with other tests, because
-        they resemble each other; those near the module in the tree are some turns ahead."""
+        others of a file with such a test, because tests may share results, beginning with those that execute a function
+        of the module. A statement of a module or class runs only in the first test of a process that needs it, so for
+        such a statement, every test that executes a function of the module counts as executing it. The cases of a
+        parametrized test take turns of a fraction of a second with other tests, because they resemble each other; those
+        near the module in the tree are some turns ahead."""
         hit = np.zeros(len(self.tests), bool)
         importers = set[str]()
         for version, files in self.files.items():
@@ -232,7 +236,7 @@ class Coverage:
             importers |= {file for file in files if (self.import_bits[file] & mask).any()}
         near = {self.tests[number].file for number in np.flatnonzero(hit)} | importers
         affinity = self._affinity(point.path)
-        distance = np.where(hit, 0, np.where(affinity, 0 if _runs_once(point) else 1, 2))
+        distances = np.where(hit, 0, np.where(affinity, 0 if _runs_once(point) else 1, 2))
         ranks: list[tuple[tuple[int, float, bool, bool, bool, float], Measurement]] = []
         for file in near:
             mirrors, of_package = is_named_after(file, point.path), is_of_package(file, point.path)
@@ -240,11 +244,11 @@ class Coverage:
             spent = dict[str, float]()
             for number in sorted(self.by_file.get(file, ()), key=lambda number: self.tests[number].seconds):
                 test = self.tests[number]
-                steps = 0 if file in importers else int(distance[number])
+                distance = 0 if file in importers else int(distances[number])
                 if test.name not in self.failures:
-                    function = file if steps == 2 else f"{steps} {test.name.partition('[')[0]}"
+                    function = file if distance == 2 else f"{distance} {test.name.partition('[')[0]}"
                     key = (
-                        steps,
+                        distance,
                         max(0, spent.get(function, 0.0) // _TURN_SECONDS - ahead),
                         not mirrors,
                         not of_package,

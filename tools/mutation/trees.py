@@ -42,8 +42,8 @@ if "MUTATION_COMPILED" in os.environ:
 
     hits = _Hits()
 """
-"""`torch.compile` refuses functions that write to mapped memory. With the variable, it calls `_record` itself while it
-compiles; each statement takes longer."""
+"""`torch.compile` refuses functions that write to mapped memory. With MUTATION_COMPILED set, it calls `_record` while
+it compiles; each statement then takes longer."""
 _HEADER = "from mutation_hits import hits as __hit__"
 
 

@@ -383,6 +383,9 @@ def _check_array(array: Array, name: str, origin: Origin | None) -> None:
 
 def _encode_number(param: Param, value: float, size: int, origin: Origin | None) -> bytes:
     kind = param.type.ptx[1:]
+    if param.array_size is not None and (isinstance(value, float) or kind[0] == "f"):
+        text = f"`{param.name}` is an array of .{kind}, but {format_number(value)} is one number"
+        raise faults.error(faults.ARGUMENTS, origin, text, help=_STRUCTURE)
     if isinstance(value, float) and (kind[0] in "us" or size not in _FLOATS):
         help = f"pass an int; to pass the bits of a float, pass a NumPy number such as np.float32({value})"
         text = f"`{param.name}` is .{kind}, but {value} is not an integer"

@@ -47,7 +47,7 @@ class Place:
 
 def test_boxes_are_copied_to_their_places(seed: int) -> None:
     draw, direct = random.Random(seed), Direct()
-    stream, codes = direct.ask("cuStreamCreate", 1), set[int]()
+    stream, codes = direct.ask("cuStreamCreate", 0), set[int]()
     buffer = ctypes.create_string_buffer(SIZE)
     address = {HOST: ctypes.addressof(buffer), DEVICE: direct.ask("cuMemAlloc_v2", SIZE)}
     address[UNIFIED] = direct.ask("cuMemAllocManaged", SIZE, 1)

@@ -99,7 +99,7 @@ cvt.u32.u{max(bits, 16)} %n, %g; st.global.b32 [%o], %n;
 ret;
 }}
 """)
-    out = np.zeros(40, np.int64).astype(np.uint32)
+    out = np.zeros(40, np.uint32)
     sim.run(module, block=40, args=[out])
     expected = 77 * T + 40000
     if bits == 8:

@@ -115,11 +115,11 @@ def test_an_index_counts_elements(code: str, expected: Any) -> None:
 
 @pytest.mark.parametrize("back", [1, 4, 32])
 def test_an_index_below_zero_wraps_in_shared_memory(back: int) -> None:
-    code = f"""mov.u32 %r4, box; mad.lo.u32 %r5, %r1, 4, %r4; st.shared.u32 [%r5], %r1; bar.sync 0;
-sub.u32 %r3, %r1, {back}; mov.u32 %r2, 99; setp.ge.s32 %p1, %r3, 0; @%p1 ld.shared.u32 %r2, far[%r3];"""
+    code = f""".reg .pred %p;
+mov.u32 %r4, box; mad.lo.u32 %r5, %r1, 4, %r4; st.shared.u32 [%r5], %r1; bar.sync 0;
+sub.u32 %r3, %r1, {back}; mov.u32 %r2, 99; sub.u32 %r6, %r3, 32;
+setp.ge.s32 %p, %r3, 0; @%p ld.shared.u32 %r2, far[%r6];"""
     arrays = ".shared .u32 box[32]; .shared .u32 far[32];"
-    code = code.replace("%p1", "%p").replace("mov.u32 %r4", ".reg .pred %p; mov.u32 %r4", 1)
-    code = code.replace("far[%r3]", "far[%r6]").replace("mov.u32 %r2, 99;", "mov.u32 %r2, 99; sub.u32 %r6, %r3, 32;")
     assert _run(code, arrays) == [n - back if n >= back else 99 for n in range(32)]
 
 

@@ -158,4 +158,4 @@ def test_unread_outputs_are_those_of_cells_that_nobody_read(
 ) -> None:
     execution = Execution(seed * 8 + part, monkeypatch)
     assert execution.found == execution.expected
-    assert len(execution.found) > 10
+    assert execution.found

@@ -53,7 +53,7 @@ def test_a_float_is_as_wide_as_its_parameter(value: float) -> None:
 
 @pytest.mark.parametrize(
     ("param", "kind"),
-    [(f".{kind} x", kind) for kind in _INTEGERS if kind[0] != "b" or kind == "b8"] + [(".align 8 .b8 x[24]", "b8")],
+    [(f".{kind} x", kind) for kind in (*_INTEGERS, "b128") if kind[0] != "b" or kind in ("b8", "b128")],
 )
 def test_a_fraction_does_not_become_an_integer(param: str, kind: str) -> None:
     for value in (1.5, 2.0):
@@ -61,6 +61,17 @@ def test_a_fraction_does_not_become_an_integer(param: str, kind: str) -> None:
             _encode(f".param {param}", value)
         (found,) = caught.value.diagnostics
         assert found.message == f"`x` is .{kind}, but {value} is not an integer"
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "value"), [("f32", 2, 1.5), ("f32", 4, 1.5), ("f64", 1, 1), ("b8", 8, 2.0), ("b8", 24, 2.0)]
+)
+def test_a_number_is_no_array_of_floats_and_a_float_no_array(kind: str, size: int, value: float) -> None:
+    with pytest.raises(PtxError) as caught:
+        _encode(f".param .{kind} x[{size}]", value)
+    (found,) = caught.value.diagnostics
+    assert found.message == f"`x` is an array of .{kind}, but {value} is one number"
+    assert found.help == "for a structure, pass sim.Struct(…) or its bytes"
 
 
 @pytest.mark.parametrize(
